@@ -1,0 +1,3 @@
+"""Differentially private multi-armed bandits, from the paper to production."""
+
+__version__ = "0.1.0"
