@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import Generator as Rng
 from numpy.typing import NDArray
 
 from dpbandits.privacy.guarantee import Guarantee
@@ -22,9 +22,23 @@ Integers = NDArray[np.int64]
 #: The line of a stint that stands whatever is observed.
 NO_LINE = -np.inf
 
+#: Proofs that a choice stands leave this much room for rounding.
+MARGIN = 1e-12
+
+
+class Population(Protocol):
+    """The privacy levels of the users who come."""
+
+    def level(self, rng: Rng) -> float:
+        """The next user's epsilon; 0 is a user who sends no response."""
+
 
 class Environment(Protocol):
-    """Pays rewards."""
+    """Pays rewards, to users who each have a privacy level."""
+
+    @property
+    def population(self) -> Population:
+        """Who comes. Curators with one epsilon for all do not look."""
 
     @property
     def means(self) -> Floats:
@@ -38,18 +52,11 @@ class Environment(Protocol):
     def sigmoid_means(self) -> Floats:
         """Mean of the logistic function of the reward."""
 
-    def draw(self, arm: int, rng: Generator) -> float:
+    def draw(self, arm: int, rng: Rng) -> float:
         """One reward."""
 
-    def total(self, arm: int, n: int, rng: Generator) -> float:
+    def total(self, arm: int, n: int, rng: Rng) -> float:
         """The sum of n rewards, with the law of n calls of ``draw``."""
-
-
-class Population(Protocol):
-    """The privacy levels of the users who come."""
-
-    def draw(self, rng: Generator) -> float:
-        """The next user's epsilon; 0 is a user who sends no response."""
 
 
 class Curator(Protocol):
@@ -61,25 +68,16 @@ class Curator(Protocol):
     def guarantee(self) -> Guarantee:
         """The promise, made from the same numbers as the noise."""
 
-    def respond(self, reward: float, level: float, rng: Generator) -> float:
+    def respond(self, reward: float, level: float, rng: Rng) -> float:
         """What the user's device sends: in the local model a private response, otherwise the reward."""
 
-    def add(self, arm: int, response: float, level: float, rng: Generator) -> None:
+    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         """Take what a device sent."""
 
-    def close(self, arm: int, rng: Generator) -> None:
+    def close(self, arm: int, rng: Rng) -> None:
         """The stint on ``arm`` is over."""
 
-    def absorb(
-        self,
-        environment: Environment,
-        population: Population,
-        arm: int,
-        n: int,
-        line: float,
-        rewards: Generator,
-        noise: Generator,
-    ) -> int:
+    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
         """Play ``arm`` n times, or until its released mean is no longer above ``line``; how many rounds that took.
 
         The law is that of ``one_by_one``; a curator that needs only totals draws them at once.
@@ -110,7 +108,7 @@ class Curator(Protocol):
 class Agent(Protocol):
     """Chooses arms from what a curator has released, and from nothing else."""
 
-    def act(self, curator: Curator, t: int, rng: Generator) -> tuple[int, int, float]:
+    def act(self, curator: Curator, t: int, rng: Rng) -> tuple[int, int, float]:
         """(arm, stint, line): play ``arm`` in rounds t .. t+stint-1, as long as its released mean stays above ``line``.
 
         A stint is either a commitment of the algorithm, or a proof that asking again would give the same answer.

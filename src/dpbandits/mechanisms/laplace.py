@@ -13,6 +13,6 @@ def laplace(value: float, sensitivity: float, epsilon: float, rng: Generator) ->
 
     >>> import numpy as np
     >>> round(laplace(0.5, 1.0, 2.0, np.random.default_rng(0)), 4)
-    0.661
+    0.66
     """
     return value + rng.laplace(0.0, sensitivity / epsilon)

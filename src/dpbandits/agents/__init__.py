@@ -1,0 +1,11 @@
+"""Who chooses arms, from releases alone."""
+
+from dpbandits.agents.doubling import Doubling
+from dpbandits.agents.elimination import Elimination
+from dpbandits.agents.imed import IMED
+from dpbandits.agents.kl_ucb import KLUCB
+from dpbandits.agents.moss import MOSS
+from dpbandits.agents.thompson import Thompson
+from dpbandits.agents.ucb import UCB
+
+__all__ = ["IMED", "KLUCB", "MOSS", "UCB", "Doubling", "Elimination", "Thompson"]

@@ -1,0 +1,90 @@
+"""Play all surviving arms equally, drop those that are clearly worse, ask for twice the precision."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from dpbandits.errors import fraction, positive
+from dpbandits.protocols import NO_LINE, Curator, Integers, Rng
+
+FOR_EVER = 1 << 62
+
+
+class Elimination(NamedTuple):
+    """Successive elimination with fresh means in every epoch (Sajed & Sheffet 2019, DP-SE).
+
+    In epoch e with m arms left, each is played R = ceil(max(32 ln(8 m e^2/beta) 4^e, 8 ln(4 m e^2/beta) 2^e / epsilon) + 1)
+    times. An arm is dropped if the best mean exceeds its own by twice the bonus sqrt(ln(8 m e^2/beta) / (2R)) plus twice
+    the curator's width at confidence ln(4 m e^2/beta). A last arm is played for ever, and nothing more is released.
+
+    >>> agent = Elimination.start(5, epsilon=1.0, beta=1e-7)
+    >>> agent.act(None, 1, None)
+    (0, 2537, -inf)
+    """
+
+    epsilon: float
+    beta: float
+    active: Integers  # (arms,): 1 while the arm survives
+    epoch: Integers  # (2,): number of the epoch; the next arm to play in it
+
+    @classmethod
+    def start(cls, arms: int, *, epsilon: float, beta: float) -> Self:
+        """A fresh agent that errs with probability at most about ``beta``."""
+        return cls(
+            positive("epsilon", epsilon),
+            fraction("beta", beta),
+            np.ones(arms, np.int64),
+            np.array([1, 0], np.int64),
+        )
+
+    def act(self, curator: Curator, t: int, rng: Rng) -> tuple[int, int, float]:
+        arms = self.active.size
+        if self.next_arm() == arms:
+            self.drop(curator)
+            self.epoch[0] += 1
+            self.epoch[1] = 0
+        arm = self.next_arm()
+        self.epoch[1] = arm + 1
+        left = self.left()
+        return arm, FOR_EVER if left == 1 else self.plays(left), NO_LINE
+
+    def next_arm(self) -> int:
+        """The next surviving arm of this epoch; the number of arms if there is none."""
+        arm = self.epoch[1]
+        while arm < self.active.size and self.active[arm] == 0:
+            arm += 1
+        return arm
+
+    def left(self) -> int:
+        """How many arms survive."""
+        left = 0
+        for arm in range(self.active.size):
+            left += self.active[arm]
+        return left
+
+    def log(self, factor: float, left: int) -> float:
+        """ln(factor * m * e^2 / beta)."""
+        epoch = float(self.epoch[0])
+        return math.log(factor * left * epoch * epoch / self.beta)
+
+    def plays(self, left: int) -> int:
+        """R, the plays of each arm in this epoch."""
+        gap = 2.0 ** -float(self.epoch[0])
+        most = max(32.0 * self.log(8.0, left) / (gap * gap), 8.0 * self.log(4.0, left) / (self.epsilon * gap))
+        return int(min(math.ceil(most + 1.0), 1e18))
+
+    def drop(self, curator: Curator) -> None:
+        """Drop the arms that are clearly worse than the best."""
+        left = self.left()
+        top = -math.inf
+        for arm in range(self.active.size):
+            if self.active[arm] == 1:
+                top = max(top, curator.mean(arm))
+        for arm in range(self.active.size):
+            if self.active[arm] == 1:
+                bonus = math.sqrt(self.log(8.0, left) / (2.0 * curator.samples(arm, 0)))
+                if top - curator.mean(arm) > 2.0 * (bonus + curator.width(arm, self.log(4.0, left), 0)):
+                    self.active[arm] = 0

@@ -1,0 +1,22 @@
+"""Who keeps rewards, and what they release."""
+
+from dpbandits.curators.batch import Batch
+from dpbandits.curators.exact import Exact
+from dpbandits.curators.heterogeneous import HeterogeneousBernoulli, HeterogeneousLaplace
+from dpbandits.curators.hybrid import Hybrid, HybridOfAll
+from dpbandits.curators.interval import Interval
+from dpbandits.curators.local import LocalBernoulli, LocalLaplace
+from dpbandits.curators.tree import Tree
+
+__all__ = [
+    "Batch",
+    "Exact",
+    "HeterogeneousBernoulli",
+    "HeterogeneousLaplace",
+    "Hybrid",
+    "HybridOfAll",
+    "Interval",
+    "LocalBernoulli",
+    "LocalLaplace",
+    "Tree",
+]

@@ -1,0 +1,78 @@
+"""The central model, released once for each stint, then forgotten."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from dpbandits.errors import positive
+from dpbandits.mechanisms import laplace
+from dpbandits.numerics import unit
+from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.protocols import Environment, Floats, Integers, Rng
+
+
+class Batch(NamedTuple):
+    """One Laplace-noised mean for each closed stint of an arm; every reward enters exactly one.
+
+    The mean of n rewards moves by at most 1/n with one of them, so noise of scale 1/(epsilon n) makes each release
+    epsilon-private; the stints are disjoint, so the whole is (Azize & Basu 2022, Lemma 1 with n = j-i+1 samples,
+    Theorem 6). The noise is drawn when the stint closes and kept.
+
+    >>> curator, rng = Batch.start(2, epsilon=1e6), np.random.default_rng(0)
+    >>> curator.add(0, 1.0, 0.0, rng), curator.add(0, 0.0, 0.0, rng), curator.close(0, rng)
+    (None, None, None)
+    >>> round(float(curator.mean(0)), 3), curator.samples(0, 0)
+    (0.5, 2.0)
+    """
+
+    epsilon: float
+    raw_counts: Integers
+    raw_sums: Floats
+    counts: Integers
+    means: Floats
+
+    @classmethod
+    def start(cls, arms: int, *, epsilon: float) -> Self:
+        """A fresh curator."""
+        integers, floats = (lambda: np.zeros(arms, np.int64)), (lambda: np.zeros(arms))
+        return cls(positive("epsilon", epsilon), integers(), floats(), integers(), floats())
+
+    def guarantee(self) -> Guarantee:
+        return Guarantee.central(self.epsilon)
+
+    def respond(self, reward: float, level: float, rng: Rng) -> float:
+        return reward
+
+    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
+        self.raw_counts[arm] += 1
+        self.raw_sums[arm] += unit(response)
+
+    def close(self, arm: int, rng: Rng) -> None:
+        n = self.raw_counts[arm]
+        self.means[arm] = laplace(self.raw_sums[arm] / n, 1.0 / n, self.epsilon, rng)
+        self.counts[arm] = n
+        self.raw_counts[arm] = 0
+        self.raw_sums[arm] = 0.0
+
+    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
+        self.raw_counts[arm] += n
+        self.raw_sums[arm] += environment.total(arm, n, rewards)
+        return n
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        return self.counts[arm] > 0
+
+    def mean(self, arm: int) -> float:
+        return self.means[arm]
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        return self.means[arm] if ahead == 0 else -math.inf
+
+    def samples(self, arm: int, ahead: int) -> float:
+        return float(self.counts[arm])
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        return confidence / (self.epsilon * self.counts[arm])

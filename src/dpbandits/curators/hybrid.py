@@ -1,0 +1,195 @@
+"""The central model, released at every round for ever: Chan, Shi & Song's hybrid mechanism for each arm."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from dpbandits.curators.rounds import one_by_one
+from dpbandits.curators.tree import feed_tree
+from dpbandits.errors import positive
+from dpbandits.mechanisms import laplace
+from dpbandits.numerics import top_bit, unit
+from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.protocols import Environment, Floats, Integers, Rng
+
+__all__ = ["Hybrid", "HybridOfAll", "feed_hybrid"]
+
+LEVELS = 62  # more items than a 64-bit counter can hold
+
+
+def feed_hybrid(
+    nodes: Floats,
+    releases: Floats,
+    item: int,
+    value: float,
+    epsilon_log: float,
+    epsilon_tree: float,
+    rng: Rng,
+) -> None:
+    """Enter the ``item``-th value into one hybrid mechanism; ``releases[0]`` is then its private running sum.
+
+    At a power of two the logarithmic part adds the block since the last power of two, with noise of scale
+    1/epsilon_log that is kept for ever; the tree of the following 2^k - 1 items has k levels at epsilon_tree. A value
+    is in one block and one tree, so the whole is (epsilon_log + epsilon_tree)-private. The block's exact sum is in
+    ``nodes[-1]``, the logarithmic part's release in ``releases[-1]``.
+    """
+    k = top_bit(item)
+    last = nodes.size - 1
+    nodes[last] += value
+    if item == 1 << k:
+        total = releases[last] + laplace(nodes[last], 1.0, epsilon_log, rng)
+        for i in range(k + 1):
+            nodes[i] = 0.0
+            releases[i] = total
+        releases[last] = total
+        nodes[last] = 0.0
+    else:
+        feed_tree(nodes, releases, item - (1 << k), value, k, epsilon_tree, rng)
+
+
+class Hybrid(NamedTuple):
+    """One hybrid mechanism for each arm, fed when the arm is played: the curator of DP-UCB-BOUND.
+
+    >>> curator, rng = Hybrid.start(2, epsilon_log=1e6, epsilon_tree=1e6), np.random.default_rng(0)
+    >>> for reward in (1.0, 0.0, 1.0):
+    ...     curator.add(0, reward, 0.0, rng)
+    >>> round(float(curator.mean(0)), 3)
+    0.667
+    """
+
+    epsilon_log: float
+    epsilon_tree: float
+    counts: Integers
+    raw_nodes: Floats  # (arms, LEVELS + 1): the last is the open block of the logarithmic part
+    releases: Floats  # (arms, LEVELS + 1): the last is the release of the logarithmic part
+
+    @classmethod
+    def start(cls, arms: int, *, epsilon_log: float, epsilon_tree: float) -> Self:
+        """A fresh curator whose promise is epsilon_log + epsilon_tree."""
+        return cls(
+            positive("epsilon", epsilon_log),
+            positive("epsilon", epsilon_tree),
+            np.zeros(arms, np.int64),
+            np.zeros((arms, LEVELS + 1)),
+            np.zeros((arms, LEVELS + 1)),
+        )
+
+    def guarantee(self) -> Guarantee:
+        return Guarantee.central(self.epsilon_log + self.epsilon_tree)
+
+    def respond(self, reward: float, level: float, rng: Rng) -> float:
+        return reward
+
+    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
+        self.counts[arm] += 1
+        feed_hybrid(
+            self.raw_nodes[arm],
+            self.releases[arm],
+            self.counts[arm],
+            unit(response),
+            self.epsilon_log,
+            self.epsilon_tree,
+            rng,
+        )
+
+    def close(self, arm: int, rng: Rng) -> None:
+        pass
+
+    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
+        return one_by_one(self, environment, arm, n, line, rewards, noise)
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        return self.counts[arm] > 0
+
+    def mean(self, arm: int) -> float:
+        return self.releases[arm, 0] / self.counts[arm]
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        return -math.inf
+
+    def samples(self, arm: int, ahead: int) -> float:
+        return float(self.counts[arm] + ahead)
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        """TD16, Lemma B.2: the two parts' deviations, the tree's only where it holds anything."""
+        n = self.counts[arm]
+        deviation = math.sqrt(8.0) * (math.log(4.0) + confidence)
+        bound = deviation / self.epsilon_log
+        k = top_bit(n)
+        if n > 1 << k and n + ahead < 2 << k:
+            bound += k * deviation / self.epsilon_tree
+        return bound / (n + ahead)
+
+
+class HybridOfAll(NamedTuple):
+    """One hybrid mechanism for each arm, all fed at every round, with 0 where the arm was not played: DP-UCB.
+
+    >>> curator, rng = HybridOfAll.start(2, epsilon_log=1e6, epsilon_tree=1e6), np.random.default_rng(0)
+    >>> curator.add(0, 1.0, 0.0, rng), curator.add(1, 1.0, 0.0, rng), curator.add(0, 0.0, 0.0, rng)
+    (None, None, None)
+    >>> round(float(curator.mean(0)), 3), round(float(curator.mean(1)), 3)
+    (0.5, 1.0)
+    """
+
+    epsilon_log: float
+    epsilon_tree: float
+    rounds: Integers  # (1,)
+    counts: Integers
+    raw_nodes: Floats
+    releases: Floats
+
+    @classmethod
+    def start(cls, arms: int, *, epsilon_log: float, epsilon_tree: float) -> Self:
+        """A fresh curator whose promise is epsilon_log + epsilon_tree."""
+        return cls(
+            positive("epsilon", epsilon_log),
+            positive("epsilon", epsilon_tree),
+            np.zeros(1, np.int64),
+            np.zeros(arms, np.int64),
+            np.zeros((arms, LEVELS + 1)),
+            np.zeros((arms, LEVELS + 1)),
+        )
+
+    def guarantee(self) -> Guarantee:
+        return Guarantee.central(self.epsilon_log + self.epsilon_tree)
+
+    def respond(self, reward: float, level: float, rng: Rng) -> float:
+        return reward
+
+    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
+        self.rounds[0] += 1
+        self.counts[arm] += 1
+        for other in range(self.counts.size):
+            feed_hybrid(
+                self.raw_nodes[other],
+                self.releases[other],
+                self.rounds[0],
+                unit(response) if other == arm else 0.0,
+                self.epsilon_log,
+                self.epsilon_tree,
+                rng,
+            )
+
+    def close(self, arm: int, rng: Rng) -> None:
+        pass
+
+    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
+        return one_by_one(self, environment, arm, n, line, rewards, noise)
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        return self.counts[arm] > 0
+
+    def mean(self, arm: int) -> float:
+        return self.releases[arm, 0] / self.counts[arm]
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        return -math.inf
+
+    def samples(self, arm: int, ahead: int) -> float:
+        return float(self.counts[arm] + ahead)
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        return 0.0

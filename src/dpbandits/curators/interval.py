@@ -1,0 +1,108 @@
+"""The central model, released ever more rarely: the mean of an arm's whole history, at fixed counts only."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from dpbandits.errors import InputError, fraction, known, positive
+from dpbandits.mechanisms import laplace
+from dpbandits.numerics import unit
+from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.privacy.release_points import SCHEDULES, interval_rate, next_release
+from dpbandits.protocols import Environment, Floats, Integers, Rng
+
+
+class Interval(NamedTuple):
+    """The curator of DP-UCB-INT: at n rewards, the mean with noise of scale n^(v/2-1), that is n^(-v/2)-private.
+
+    A mean is released when the count *reaches* a new release point, and kept. (As printed it is drawn anew in every
+    round in which an arm's count is a multiple of the interval, which is not private.)
+
+    >>> curator = Interval.start(2, epsilon=1.0, delta=math.exp(-10), v=1.1, schedule="constant")
+    >>> int(curator.release_points[0])
+    253
+    """
+
+    epsilon: float
+    delta: float
+    rate: float
+    v: float
+    schedule: int
+    release_points: Integers  # (arms,): the count at which the next release is due
+    pulls: Integers
+    raw_sums: Floats
+    counts: Integers
+    means: Floats
+
+    @classmethod
+    def start(cls, arms: int, *, epsilon: float, delta: float, v: float, schedule: str) -> Self:
+        """A fresh curator; the interval follows from the target by Corollary 3.2."""
+        epsilon, delta, v = positive("epsilon", epsilon), fraction("delta", delta), positive("v", v)
+        if not 1.0 < v <= 1.5:
+            raise InputError(f"v must be in (1, 1.5], got {v}")
+        code = SCHEDULES[known("schedule", schedule, SCHEDULES)]
+        rate = interval_rate(epsilon, delta, v)
+        return cls(
+            epsilon,
+            delta,
+            rate,
+            v,
+            code,
+            np.full(arms, next_release(0, rate, v, code), np.int64),
+            np.zeros(arms, np.int64),
+            np.zeros(arms),
+            np.zeros(arms, np.int64),
+            np.zeros(arms),
+        )
+
+    def guarantee(self) -> Guarantee:
+        return Guarantee.central(self.epsilon, self.delta)
+
+    def respond(self, reward: float, level: float, rng: Rng) -> float:
+        return reward
+
+    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
+        self.pulls[arm] += 1
+        self.raw_sums[arm] += unit(response)
+        self.release(arm, rng)
+
+    def release(self, arm: int, rng: Rng) -> None:
+        """Release the arm's mean if its count has reached the next release point."""
+        n = self.pulls[arm]
+        if n >= self.release_points[arm]:
+            self.means[arm] = laplace(self.raw_sums[arm] / n, 1.0 / n, n ** (-0.5 * self.v), rng)
+            self.counts[arm] = n
+            self.release_points[arm] = next_release(n, self.rate, self.v, self.schedule)
+
+    def close(self, arm: int, rng: Rng) -> None:
+        pass
+
+    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
+        left = n
+        while left > 0:
+            step = min(left, self.release_points[arm] - self.pulls[arm])
+            self.pulls[arm] += step
+            self.raw_sums[arm] += environment.total(arm, step, rewards)
+            self.release(arm, noise)
+            left -= step
+        return n
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        return self.counts[arm] > 0
+
+    def mean(self, arm: int) -> float:
+        return self.means[arm]
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        if self.pulls[arm] + ahead < self.release_points[arm]:
+            return self.means[arm]
+        return -math.inf
+
+    def samples(self, arm: int, ahead: int) -> float:
+        return float(self.counts[arm])
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        return 0.0

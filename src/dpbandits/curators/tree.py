@@ -1,0 +1,111 @@
+"""The central model, released at every round: one binary tree of partial sums for each arm."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from dpbandits.curators.rounds import one_by_one
+from dpbandits.errors import at_least, positive
+from dpbandits.mechanisms import laplace
+from dpbandits.numerics import lowest_bit, top_bit, unit
+from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.protocols import Environment, Floats, Integers, Rng
+
+__all__ = ["Tree", "feed_tree"]
+
+
+def feed_tree(
+    nodes: Floats, releases: Floats, item: int, value: float, levels: int, epsilon: float, rng: Rng
+) -> None:
+    """Enter the ``item``-th value into one binary mechanism; ``releases[0]`` is then its private running sum.
+
+    Chan, Shi & Song 2011: the value enters the node that closes now, and later at most one node on each of the
+    ``levels``, each with noise of scale levels/epsilon, drawn when it closes and kept. ``nodes[i]`` is the exact sum of
+    the open node of level i; ``releases[i]`` the private sum of the open nodes of levels >= i.
+    """
+    level = lowest_bit(item)
+    for lower in range(level):
+        value += nodes[lower]
+        nodes[lower] = 0.0
+    nodes[level] = value
+    total = releases[level + 1] + laplace(value, float(levels), epsilon, rng)
+    for lower in range(level + 1):
+        releases[lower] = total
+
+
+class Tree(NamedTuple):
+    """Private running sums of at most ``horizon`` rewards of each arm: the curator of Private-UCB.
+
+    ``failure`` is log(1/gamma) of Mishra & Thakurta's bound, negative where gamma follows the agent's confidence.
+
+    >>> curator = Tree.start(2, epsilon=1.0, horizon=8, scale=1.0)
+    >>> curator.levels
+    4
+    """
+
+    claim: float
+    epsilon: float
+    levels: int
+    scale: float
+    spread: float
+    failure: float
+    counts: Integers
+    raw_nodes: Floats  # (arms, levels)
+    releases: Floats  # (arms, levels + 1): private sums, from each level up
+
+    @classmethod
+    def start(
+        cls, arms: int, *, epsilon: float, horizon: int, split_over: int = 1, scale: float, failure: float = -1.0
+    ) -> Self:
+        """A fresh curator whose trees get epsilon / ``split_over`` each, and whose width is ``scale`` times the logarithm
+        of (arms * horizon * log(horizon) / gamma)."""
+        epsilon, horizon = positive("epsilon", epsilon), at_least("horizon", horizon, 2)
+        levels = top_bit(horizon) + 1
+        return cls(
+            epsilon,
+            epsilon / split_over,
+            levels,
+            scale,
+            math.log(arms * horizon * math.log(horizon)),
+            failure,
+            np.zeros(arms, np.int64),
+            np.zeros((arms, levels)),
+            np.zeros((arms, levels + 1)),
+        )
+
+    def guarantee(self) -> Guarantee:
+        return Guarantee.central(self.claim).under(f"at most {2**self.levels - 1} rewards of an arm")
+
+    def respond(self, reward: float, level: float, rng: Rng) -> float:
+        return reward
+
+    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
+        self.counts[arm] += 1
+        feed_tree(
+            self.raw_nodes[arm], self.releases[arm], self.counts[arm], unit(response), self.levels, self.epsilon, rng
+        )
+
+    def close(self, arm: int, rng: Rng) -> None:
+        pass
+
+    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
+        return one_by_one(self, environment, arm, n, line, rewards, noise)
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        return self.counts[arm] > 0
+
+    def mean(self, arm: int) -> float:
+        return self.releases[arm, 0] / self.counts[arm]
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        return -math.inf
+
+    def samples(self, arm: int, ahead: int) -> float:
+        return float(self.counts[arm] + ahead)
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        failure = confidence if self.failure < 0.0 else self.failure
+        return self.scale * (self.spread + failure) / (self.counts[arm] + ahead)

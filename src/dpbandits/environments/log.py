@@ -1,0 +1,68 @@
+"""A user's own log as arms: each arm's rewards, resampled."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from dpbandits.environments.distributions import Choice, Distribution
+from dpbandits.errors import InputError, MissingExtra
+
+
+def read_log(path: str) -> list[Distribution]:
+    """The arms of a CSV or Parquet file with columns ``arm`` and ``reward``, in the order of their names.
+
+    Rewards are not shown in messages, only where they stand.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"arms: no file '{path}'")
+    rewards: dict[str, list[float]] = {}
+    for line, arm, reward in _parquet(file) if file.suffix == ".parquet" else _csv(file):
+        if not math.isfinite(reward):
+            raise InputError(f"arms: line {line} of '{path}': the reward is not a finite number")
+        rewards.setdefault(arm, []).append(reward)
+    return [Choice(np.array(rewards[arm]), f"replay of '{arm}'") for arm in sorted(rewards, key=_natural)]
+
+
+def _natural(name: str) -> tuple[int, float, str]:
+    """Numbers in their order, before names in theirs."""
+    try:
+        return (0, float(name), name)
+    except ValueError:
+        return (1, 0.0, name)
+
+
+def _columns(path: Path, names: list[str]) -> None:
+    missing = [name for name in ("arm", "reward") if name not in names]
+    if missing:
+        raise InputError(f"arms: line 1 of '{path}': no column {' and no column '.join(missing)}, got {', '.join(names)}")
+
+
+def _csv(path: Path) -> Iterator[tuple[int, str, float]]:
+    with path.open(newline="", encoding="utf-8-sig") as stream:
+        rows = csv.DictReader(stream)
+        _columns(path, list(rows.fieldnames or []))
+        for row in rows:
+            try:
+                yield rows.line_num, str(row["arm"]).strip(), float(row["reward"])
+            except (TypeError, ValueError):
+                raise InputError(f"arms: line {rows.line_num} of '{path}': the reward is not a number") from None
+
+
+def _parquet(path: Path) -> Iterator[tuple[int, str, float]]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingExtra("pyarrow", "data") from None
+    schema = parquet.read_schema(path)
+    _columns(path, list(schema.names))
+    table = parquet.read_table(path, columns=["arm", "reward"])
+    for line, (arm, reward) in enumerate(zip(*(table.column(name).to_pylist() for name in ("arm", "reward"))), start=1):
+        if not isinstance(reward, int | float):
+            raise InputError(f"arms: line {line} of '{path}': the reward is not a number")
+        yield line, str(arm), float(reward)

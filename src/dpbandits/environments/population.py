@@ -1,0 +1,86 @@
+"""The privacy levels of the users who come, as text and as draws."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from dpbandits.environments.numbers import number
+from dpbandits.errors import InputError
+from dpbandits.protocols import Floats, Rng
+
+__all__ = ["Levels", "NormalLevels", "parse_levels"]
+
+HIGHEST = 100.0
+
+
+class Levels(NamedTuple):
+    """Every user has one of these levels, each as likely as the others.
+
+    >>> Levels(np.array([0.2, 1.0])).share_of_at_least(0.5)
+    0.5
+    """
+
+    values: Floats
+
+    def level(self, rng: Rng) -> float:
+        if self.values.size == 1:
+            return self.values[0]
+        return self.values[int(rng.random() * self.values.size)]
+
+    def share_of_at_least(self, level: float) -> float:
+        """The share of users whose level is at least ``level``."""
+        return float(np.mean(self.values >= level))
+
+    def highest(self) -> float:
+        """The highest level that any user has."""
+        return float(self.values.max())
+
+
+class NormalLevels(NamedTuple):
+    """Normally distributed levels, clipped to [0, 100].
+
+    >>> round(NormalLevels(1.0, 1.0).share_of_at_least(1.0), 6)
+    0.5
+    """
+
+    mean: float
+    sd: float
+
+    def level(self, rng: Rng) -> float:
+        return min(max(self.mean + self.sd * rng.standard_normal(), 0.0), HIGHEST)
+
+    def share_of_at_least(self, level: float) -> float:
+        """The share of users whose level is at least ``level``."""
+        if level > HIGHEST:
+            return 0.0
+        return 0.5 * math.erfc((level - self.mean) / (self.sd * math.sqrt(2.0)))
+
+    def highest(self) -> float:
+        """The highest level that any user has."""
+        return HIGHEST
+
+
+def parse_levels(text: str) -> Levels | NormalLevels:
+    """The population that ``constant(1)``, ``choice(0,0.2,1,2,100)`` or ``normal(1,1)`` describes.
+
+    >>> parse_levels("choice(0,0.2,1,2,100)").share_of_at_least(1)
+    0.6
+    """
+    match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text)
+    if match is None:
+        raise InputError(f"levels must be constant(e), choice(e,...) or normal(mean,sd), got '{text}'")
+    name, values = match[1], [number("levels", part) for part in match[2].split(",")]
+    if name == "normal" and len(values) == 2:
+        if not values[1] > 0:
+            raise InputError(f"levels: the sd of a normal population must be positive, got {values[1]:g}")
+        return NormalLevels(values[0], values[1])
+    if (name == "constant" and len(values) == 1) or name == "choice":
+        for value in values:
+            if not 0 <= value < math.inf:
+                raise InputError(f"levels must be finite and not negative, got {value:g}")
+        return Levels(np.array(values))
+    raise InputError(f"levels must be constant(e), choice(e,...) or normal(mean,sd), got '{text}'")

@@ -1,0 +1,145 @@
+"""The only module that knows Numba: teaches it our verbs, and compiles the loop."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.types import BaseNamedTuple
+from numba.extending import overload_method, register_jitable
+
+import dpbandits
+from dpbandits import mechanisms, numerics
+from dpbandits.curators import hybrid, rounds, tree
+from dpbandits.privacy import release_points
+from dpbandits.simulation.loop import play as play_in_python
+
+OPTIONS = {"error_model": "numpy"}  # Python's checks for division by zero cost a factor of 6
+PACKAGE = Path(dpbandits.__file__).parent
+KEEP_SECONDS = 30 * 24 * 3600
+
+_taught: dict[str, int] = {}  # verb: number of its arguments
+
+
+def _register_functions() -> None:
+    for module in (numerics, mechanisms, release_points, rounds, tree, hybrid):
+        for name in module.__all__:
+            if inspect.isfunction(getattr(module, name)):
+                register_jitable(**OPTIONS)(getattr(module, name))
+
+
+def _teach(verb: str, arity: int) -> None:
+    """Let compiled code call ``verb`` on any NamedTuple class that defines it."""
+    if verb in _taught:
+        if _taught[verb] != arity:
+            raise TypeError(f"{verb} takes {_taught[verb]} arguments in another part, and {arity} here: rename it")
+        return
+    _taught[verb] = arity
+
+    def method(self: Any) -> Any:
+        return getattr(self.instance_class, verb, None)
+
+    stub = {
+        1: lambda self: method(self),
+        2: lambda self, a: method(self),
+        3: lambda self, a, b: method(self),
+        4: lambda self, a, b, c: method(self),
+        5: lambda self, a, b, c, d: method(self),
+        6: lambda self, a, b, c, d, e: method(self),
+        7: lambda self, a, b, c, d, e, f: method(self),
+    }[arity]
+    overload_method(BaseNamedTuple, verb, strict=False, jit_options=OPTIONS)(stub)
+
+
+def _classes(parts: Iterable[Any]) -> set[type]:
+    """The NamedTuple classes of these parts and of the parts inside them."""
+    found = set()
+    for part in parts:
+        if isinstance(part, tuple):
+            found |= {type(part)} | _classes(part)
+    return found
+
+
+def _teach_class(cls: type) -> None:
+    for verb, method in vars(cls).items():
+        if inspect.isfunction(method) and not verb.startswith("_"):
+            _teach(verb, len(inspect.signature(method).parameters))
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
+    for path in sorted(paths):
+        digest.update(str(path).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """Where compiled code is kept: DPBANDITS_CACHE, or the user's cache folder."""
+    root = os.environ.get("DPBANDITS_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "dpbandits"
+    return Path(root).expanduser()
+
+
+def _prepare(folder: Path) -> bool:
+    """Make the folder and drop those that no run has used for a month; False where nothing can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        for other in folder.parent.iterdir():
+            if other.stat().st_mtime < time.time() - KEEP_SECONDS:
+                shutil.rmtree(other, ignore_errors=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
+@functools.cache
+def _compile(sources: frozenset[Path] | None) -> Callable[..., None]:
+    """The compiled loop, with a disk cache that any edit of our sources, or of ``sources``, invalidates.
+
+    Numba's own cache looks only at the file of the loop, which calls into all others; so its folder is named by a hash
+    of all of them. None stands for classes without a source file, whose code is not kept.
+    """
+    if sources is None:
+        return numba.njit(nogil=True, **OPTIONS)(play_in_python)
+    folder = cache_folder() / _digest({*PACKAGE.rglob("*.py"), *sources})
+    if not _prepare(folder):
+        return numba.njit(nogil=True, **OPTIONS)(play_in_python)
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        return numba.njit(cache=True, nogil=True, **OPTIONS)(play_in_python)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def _sources(classes: Iterable[type]) -> frozenset[Path] | None:
+    """The files that define the classes which are not ours."""
+    files = set()
+    for cls in classes:
+        module = cls.__module__
+        if module.split(".")[0] != "dpbandits":
+            file = getattr(sys.modules.get(module), "__file__", None)
+            if file is None or module == "__main__":
+                return None
+            files.add(Path(file))
+    return frozenset(files)
+
+
+def play(environment: Any, curator: Any, agent: Any, *rest: Any) -> None:
+    """``loop.play``, compiled for these parts."""
+    classes = _classes((environment, curator, agent))
+    for cls in classes:
+        _teach_class(cls)
+    _compile(_sources(classes))(environment, curator, agent, *rest)
+
+
+_register_functions()
