@@ -1,0 +1,34 @@
+"""Published algorithms: an agent paired with a curator, one function each. The command line's names have dashes."""
+
+from dpbandits.policies.adap import adap_imed, adap_klucb, adap_moss, adap_ucb
+from dpbandits.policies.baselines import imed, kl_ucb, thompson, ucb1
+from dpbandits.policies.dp_se import dp_se
+from dpbandits.policies.dp_ucb import dp_ucb, dp_ucb_bound
+from dpbandits.policies.dp_ucb_int import dp_ucb_int
+from dpbandits.policies.heldp_ucb import heldp_ucb_b, heldp_ucb_bs, heldp_ucb_l, heldp_ucb_ls
+from dpbandits.policies.ldp_ucb import ldp_ucb_b, ldp_ucb_bs, ldp_ucb_l, ldp_ucb_ls
+from dpbandits.policies.private_ucb import private_ucb
+
+__all__ = [
+    "adap_imed",
+    "adap_klucb",
+    "adap_moss",
+    "adap_ucb",
+    "dp_se",
+    "dp_ucb",
+    "dp_ucb_bound",
+    "dp_ucb_int",
+    "heldp_ucb_b",
+    "heldp_ucb_bs",
+    "heldp_ucb_l",
+    "heldp_ucb_ls",
+    "imed",
+    "kl_ucb",
+    "ldp_ucb_b",
+    "ldp_ucb_bs",
+    "ldp_ucb_l",
+    "ldp_ucb_ls",
+    "private_ucb",
+    "thompson",
+    "ucb1",
+]

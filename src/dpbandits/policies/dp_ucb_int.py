@@ -1,0 +1,35 @@
+"""Central privacy by rare releases: Tossou & Dimitrakakis 2016, Algorithm 3."""
+
+from __future__ import annotations
+
+import math
+
+from dpbandits.agents import UCB
+from dpbandits.curators import Interval
+from dpbandits.policies.policy import Parts, published
+
+
+@published(
+    "Tossou & Dimitrakakis 2016",
+    "a mean is released once, when the count reaches a new release point, and kept; as printed it is drawn anew in "
+    "every round, which is not private. Rewards of the initial rounds count. The bonus is refreshed in every round. "
+    "The default schedule is the y-rule of Lemma B.1: the constant interval of the print can be longer than the horizon",
+)
+def dp_ucb_int(
+    arms: int, *, epsilon: float, delta: float = math.exp(-10), v: float = 1.1, schedule: str = "y"
+) -> Parts:
+    """DP-UCB-INT: UCB1 on means of the whole history that are released at growing counts only.
+
+    ``schedule`` is ``constant`` (Algorithm 3), or ``x`` or ``y`` (the rules of Lemma B.1); the rate follows from the
+    target by Corollary 3.2. The release at n rewards has Laplace noise of scale n^(v/2-1), 1 < v <= 1.5.
+
+    Reference: Tossou & Dimitrakakis 2016, Algorithm 3, Corollary 3.2, Lemma B.1.
+    Guarantee: the sequence of choices is (epsilon, delta)-private (central), for ever.
+
+    >>> import dpbandits as dp
+    >>> trace = dp.simulate("dp-ucb-int", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
+    >>> 30 < trace.final_regret.mean() < 150
+    True
+    """
+    curator = Interval.start(arms, epsilon=epsilon, delta=delta, v=v, schedule=schedule)
+    return Parts(UCB.start(arms, alpha=4.0), curator)
