@@ -3,7 +3,7 @@
 >>> import dpbandits as dp
 >>> trace = dp.simulate("adap-klucb", arms="0.75,0.625,0.5,0.375,0.25", epsilon=1, horizon=100_000, runs=5, seed=0)
 >>> trace.regret.shape
-(5, 95)
+(5, 89)
 """
 
 from __future__ import annotations

@@ -71,6 +71,9 @@ class Curator(Protocol):
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         """What the user's device sends: in the local model a private response, otherwise the reward."""
 
+    def accepts(self, response: float) -> bool:
+        """Whether a device of ours can have sent this."""
+
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         """Take what a device sent."""
 

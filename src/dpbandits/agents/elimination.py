@@ -21,8 +21,8 @@ class Elimination(NamedTuple):
     the curator's width at confidence ln(4 m e^2/beta). A last arm is played for ever, and nothing more is released.
 
     >>> agent = Elimination.start(5, epsilon=1.0, beta=1e-7)
-    >>> agent.act(None, 1, None)
-    (0, 2537, -inf)
+    >>> agent.plays(agent.left())
+    2537
     """
 
     epsilon: float

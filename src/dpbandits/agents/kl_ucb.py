@@ -25,8 +25,8 @@ class KLUCB(NamedTuple):
     >>> for t, reward in enumerate([0.0, 1.0, 1.0], start=1):
     ...     arm, stint, line = agent.act(curator, t, rng)
     ...     curator.add(arm, reward, 0.0, rng)
-    >>> agent.act(curator, 4, rng)
-    (1, 1, -inf)
+    >>> agent.act(curator, 4, rng)[0]
+    1
     """
 
     arms: int

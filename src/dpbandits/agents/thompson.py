@@ -13,7 +13,7 @@ class Thompson(NamedTuple):
     >>> import numpy as np
     >>> from dpbandits.curators import Exact
     >>> Thompson.start(2).act(Exact.start(2), 1, np.random.default_rng(0))
-    (0, 1, -inf)
+    (1, 1, -inf)
     """
 
     arms: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -36,6 +37,9 @@ class Exact(NamedTuple):
 
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         return sigmoid(reward) if self.sigmoid else reward
+
+    def accepts(self, response: float) -> bool:
+        return math.isfinite(response)
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1

@@ -50,6 +50,9 @@ class HeterogeneousLaplace(NamedTuple):
             return math.nan
         return laplace(sigmoid(reward) if self.sigmoid else unit(reward), 1.0, level, rng)
 
+    def accepts(self, response: float) -> bool:
+        return math.isfinite(response)
+
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         if level >= self.epsilon_min:
             self.counts[arm] += 1
@@ -107,6 +110,9 @@ class HeterogeneousBernoulli(NamedTuple):
         if level <= 0.0:
             return math.nan
         return convert_to_bernoulli(sigmoid(reward) if self.sigmoid else unit(reward), level, rng)
+
+    def accepts(self, response: float) -> bool:
+        return response in (0.0, 1.0)
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         if level >= self.epsilon_min:

@@ -83,6 +83,9 @@ class Hybrid(NamedTuple):
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         return reward
 
+    def accepts(self, response: float) -> bool:
+        return True  # clipped in ``add``
+
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1
         feed_hybrid(
@@ -158,6 +161,9 @@ class HybridOfAll(NamedTuple):
 
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         return reward
+
+    def accepts(self, response: float) -> bool:
+        return True  # clipped in ``add``
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.rounds[0] += 1

@@ -64,6 +64,9 @@ class Interval(NamedTuple):
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         return reward
 
+    def accepts(self, response: float) -> bool:
+        return True  # clipped in ``add``
+
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.pulls[arm] += 1
         self.raw_sums[arm] += unit(response)

@@ -38,6 +38,9 @@ class LocalLaplace(NamedTuple):
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         return laplace(sigmoid(reward) if self.sigmoid else unit(reward), 1.0, self.epsilon, rng)
 
+    def accepts(self, response: float) -> bool:
+        return math.isfinite(response)
+
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1
         self.sums[arm] += response
@@ -90,6 +93,9 @@ class LocalBernoulli(NamedTuple):
 
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         return convert_to_bernoulli(sigmoid(reward) if self.sigmoid else unit(reward), self.epsilon, rng)
+
+    def accepts(self, response: float) -> bool:
+        return response in (0.0, 1.0)
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1

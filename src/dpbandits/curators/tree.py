@@ -82,6 +82,9 @@ class Tree(NamedTuple):
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         return reward
 
+    def accepts(self, response: float) -> bool:
+        return True  # clipped in ``add``
+
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1
         feed_tree(

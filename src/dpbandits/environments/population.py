@@ -47,17 +47,17 @@ class NormalLevels(NamedTuple):
     0.5
     """
 
-    mean: float
+    center: float
     sd: float
 
     def level(self, rng: Rng) -> float:
-        return min(max(self.mean + self.sd * rng.standard_normal(), 0.0), HIGHEST)
+        return min(max(self.center + self.sd * rng.standard_normal(), 0.0), HIGHEST)
 
     def share_of_at_least(self, level: float) -> float:
         """The share of users whose level is at least ``level``."""
         if level > HIGHEST:
             return 0.0
-        return 0.5 * math.erfc((level - self.mean) / (self.sd * math.sqrt(2.0)))
+        return 0.5 * math.erfc((level - self.center) / (self.sd * math.sqrt(2.0)))
 
     def highest(self) -> float:
         """The highest level that any user has."""

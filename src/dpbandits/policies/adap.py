@@ -25,8 +25,8 @@ def adap_ucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
 
     >>> import dpbandits as dp
     >>> trace = dp.simulate("adap-ucb", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
-    >>> 50 < trace.final_regret.mean() < 200
-    True
+    >>> round(trace.final_regret.mean())
+    169
     """
     return Parts(Doubling.start(arms, UCB.start(arms, alpha=alpha, skip=False)), Batch.start(arms, epsilon=epsilon))
 
@@ -43,8 +43,8 @@ def adap_klucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
 
     >>> import dpbandits as dp
     >>> trace = dp.simulate("adap-klucb", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
-    >>> 50 < trace.final_regret.mean() < 200
-    True
+    >>> round(trace.final_regret.mean())
+    146
     """
     return Parts(Doubling.start(arms, KLUCB.start(arms, alpha=alpha, skip=False)), Batch.start(arms, epsilon=epsilon))
 
@@ -58,8 +58,8 @@ def adap_imed(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
 
     >>> import dpbandits as dp
     >>> trace = dp.simulate("adap-imed", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
-    >>> 10 < trace.final_regret.mean() < 200
-    True
+    >>> round(trace.final_regret.mean())
+    108
     """
     return Parts(Doubling.start(arms, IMED.start(arms, alpha=alpha, skip=False)), Batch.start(arms, epsilon=epsilon))
 
@@ -75,7 +75,7 @@ def adap_moss(arms: int, *, epsilon: float, horizon: int) -> Parts:
 
     >>> import dpbandits as dp
     >>> trace = dp.simulate("adap-moss", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
-    >>> 10 < trace.final_regret.mean() < 200
-    True
+    >>> round(trace.final_regret.mean())
+    77
     """
     return Parts(Doubling.start(arms, MOSS.start(arms, horizon=horizon)), Batch.start(arms, epsilon=epsilon))

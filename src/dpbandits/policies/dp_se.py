@@ -22,8 +22,8 @@ def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | None = None)
 
     >>> import dpbandits as dp
     >>> trace = dp.simulate("dp-se", arms="0.75,0.625,0.5,0.375,0.25", epsilon=1, horizon=100_000, runs=10, seed=0)
-    >>> 3200 < trace.final_regret.mean() < 3500
-    True
+    >>> round(trace.final_regret.mean())
+    3337
     """
     beta = 1.0 / at_least("horizon", horizon, 2) if beta is None else beta
     return Parts(Elimination.start(arms, epsilon=epsilon, beta=beta), Batch.start(arms, epsilon=epsilon))

@@ -42,8 +42,8 @@ def dp_ucb(arms: int, *, epsilon: float, as_printed: bool = False) -> Parts:
 
     >>> import dpbandits as dp
     >>> trace = dp.simulate("dp-ucb", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
-    >>> 100 < trace.final_regret.mean() < 1000
-    True
+    >>> round(trace.final_regret.mean())
+    250
     """
     part = positive("epsilon", epsilon) * (1.0 if as_printed else 0.5)
     agent = UCB.start(arms, alpha=4.0, skip=False)  # the rivals' means change in every round

@@ -88,3 +88,44 @@ def _value(option: str, value: Any, annotation: str) -> Any:
             if "str" not in kinds:
                 raise InputError(f"{option} must be a number, got '{value}'") from None
     return value
+
+
+def overview() -> list[dict[str, Any]]:
+    """For each policy: its name, paper, trust, guarantee in words, options with their defaults, and what differs.
+
+    >>> next(row["guarantee"] for row in overview() if row["name"] == "dp-ucb-int")
+    '(epsilon, delta)'
+    """
+    rows = []
+    for name in names():
+        factory = find(name)
+        sample = {"arms": 2, "epsilon": 1.0, "epsilon_min": 1.0, "horizon": 1000}
+        wanted = inspect.signature(factory).parameters
+        policy = factory(**{key: value for key, value in sample.items() if key in wanted})
+        rows.append(
+            {
+                "name": name,
+                "summary": (inspect.getdoc(factory) or "").split("\n")[0],
+                "paper": policy.paper,
+                "trust": policy.guarantee.trust,
+                "guarantee": _in_words(policy),
+                "options": {option: _with_default(parameter) for option, parameter in options(factory).items()},
+                "differs": policy.differs,
+            }
+        )
+    return rows
+
+
+def _in_words(policy: Policy) -> str:
+    if policy.guarantee.trust == "none":
+        return "none"
+    if policy.guarantee.epsilon is None:
+        return "pure, each user's own epsilon"
+    return "(epsilon, delta)" if policy.guarantee.delta > 0 else "pure epsilon"
+
+
+def _with_default(parameter: inspect.Parameter) -> str:
+    if parameter.default is inspect.Parameter.empty:
+        return f"{parameter.name} (required)"
+    default = parameter.default
+    return f"{parameter.name}={default:g}" if isinstance(default, float) else f"{parameter.name}={default}"

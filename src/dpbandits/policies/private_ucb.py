@@ -31,8 +31,8 @@ def private_ucb(
 
     >>> import dpbandits as dp
     >>> trace = dp.simulate("private-ucb", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
-    >>> 1000 < trace.final_regret.mean() < 1500
-    True
+    >>> round(trace.final_regret.mean())
+    1100
     """
     horizon = at_least("horizon", horizon, 2)
     share = arms if split_over_arms else 1

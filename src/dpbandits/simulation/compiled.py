@@ -70,6 +70,9 @@ def _classes(parts: Iterable[Any]) -> set[type]:
 
 
 def _teach_class(cls: type) -> None:
+    clash = sorted({*getattr(cls, "_fields", ())} & {*_taught})
+    if clash:
+        raise TypeError(f"{cls.__name__}.{clash[0]} is a field here and a method of another part: rename it")
     for verb, method in vars(cls).items():
         if inspect.isfunction(method) and not verb.startswith("_"):
             _teach(verb, len(inspect.signature(method).parameters))
