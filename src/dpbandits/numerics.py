@@ -7,9 +7,9 @@ import math
 __all__ = [
     "kl",
     "kl_upper",
-    "lowest_bit",
     "positive_log",
     "power_sum",
+    "rounds_above",
     "sigmoid",
     "top_bit",
     "unit",
@@ -44,30 +44,24 @@ def sigmoid(x: float) -> float:
     return z / (1.0 + z)
 
 
-def lowest_bit(n: int) -> int:
-    """Position of the lowest set bit of a positive integer.
+def rounds_above(total: float, count: int, line: float, most: int) -> int:
+    """How many more values, none below 0, can be averaged in before the mean can have fallen to ``line``; 1 to ``most``.
 
-    >>> [lowest_bit(n) for n in (1, 2, 3, 4, 12)]
-    [0, 1, 0, 2, 2]
+    >>> rounds_above(90.0, 100, 0.8, 1000), rounds_above(90.0, 100, 0.899, 1000), rounds_above(90.0, 100, -1.0, 1000)
+    (12, 1, 1000)
     """
-    position = 0
-    while n & 1 == 0:
-        n >>= 1
-        position += 1
-    return position
+    if line * (count + most) < total:
+        return most
+    return max(int(total / line * (1.0 - 1e-12)) - count, 1)
 
 
 def top_bit(n: int) -> int:
-    """Position of the highest set bit of a positive integer: floor(log2 n).
+    """Position of the highest set bit of a positive integer below 2^53: floor(log2 n).
 
     >>> [top_bit(n) for n in (1, 2, 3, 4, 12)]
     [0, 1, 1, 2, 3]
     """
-    position = -1
-    while n > 0:
-        n >>= 1
-        position += 1
-    return position
+    return math.frexp(n)[1] - 1
 
 
 def kl(p: float, q: float) -> float:

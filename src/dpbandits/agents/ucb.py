@@ -76,27 +76,18 @@ class UCB(NamedTuple):
     ) -> tuple[int, int, float]:
         """For how long ``best`` stays ahead of a rival's index ``second``, no rival's bonus being above ``rival_bonus``."""
         confidence = self.alpha * positive_log(t - self.lag)
-        certain = curator.lowest(best, 1) > -math.inf
-        if certain:
-            stint = int(0.9 * curator.samples(best, 0) * (first - second) / first)
-        else:
-            stint = self.adapted(t)
-        line = NO_LINE
+        stint = self.adapted(t)
         while stint > 1:
             end = t + stint - 1
             later = self.alpha * positive_log(end - self.lag)
             rival = second + rival_bonus * (later / confidence - 1.0) + MARGIN
             bonus = math.sqrt(confidence / (2.0 * curator.samples(best, stint - 1)))
             line = rival - bonus - curator.width(best, confidence, stint - 1)
-            if self.all_ready(curator, self.alpha * positive_log(end)):
-                if certain and curator.lowest(best, stint - 1) > line:
-                    return best, stint, NO_LINE
-                if not certain and curator.mean(best) > line:
-                    self.block[1] = t + stint
-                    return best, stint, line
+            if curator.mean(best) - line > 0.75 * (first - second) and self.all_ready(curator, self.alpha * positive_log(end)):
+                self.block[1] = t + stint
+                return best, stint, line
             stint //= 2
-        if not certain:
-            self.block[0], self.block[1] = 2, t + 1
+        self.block[0], self.block[1] = 2, t + 1
         return best, 1, NO_LINE
 
     def adapted(self, t: int) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from dpbandits.curators.rounds import one_by_one
-from dpbandits.numerics import sigmoid
+from dpbandits.numerics import rounds_above, sigmoid
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Environment, Floats, Integers, Rng
 
@@ -51,9 +51,15 @@ class Exact(NamedTuple):
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
         if self.sigmoid:
             return one_by_one(self, environment, arm, n, line, rewards, noise)
-        self.counts[arm] += n
-        self.sums[arm] += environment.total(arm, n, rewards)
-        return n
+        played = 0
+        while played < n:
+            step = rounds_above(self.sums[arm], self.counts[arm], line, n - played)
+            self.counts[arm] += step
+            self.sums[arm] += environment.total(arm, step, rewards)
+            played += step
+            if self.mean(arm) <= line:
+                break
+        return played
 
     def ready(self, arm: int, confidence: float) -> bool:
         return self.counts[arm] > 0

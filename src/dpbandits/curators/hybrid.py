@@ -8,7 +8,6 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from dpbandits.curators.rounds import one_by_one
-from dpbandits.curators.tree import feed_tree
 from dpbandits.errors import positive
 from dpbandits.mechanisms import laplace
 from dpbandits.numerics import top_bit, unit
@@ -17,37 +16,35 @@ from dpbandits.protocols import Environment, Floats, Integers, Rng
 
 __all__ = ["Hybrid", "HybridOfAll", "feed_hybrid"]
 
-LEVELS = 62  # more items than a 64-bit counter can hold
+LEVELS = 53  # as many items as a float can count
 
 
 def feed_hybrid(
-    nodes: Floats,
-    releases: Floats,
-    item: int,
-    value: float,
-    epsilon_log: float,
-    epsilon_tree: float,
-    rng: Rng,
+    nodes: Floats, releases: Floats, row: int, item: int, value: float, log: float, tree: float, rng: Rng
 ) -> None:
-    """Enter the ``item``-th value into one hybrid mechanism; ``releases[0]`` is then its private running sum.
+    """Enter the ``item``-th value into the hybrid mechanism of a row; ``releases[row, 0]`` is then its private sum.
 
-    At a power of two the logarithmic part adds the block since the last power of two, with noise of scale
-    1/epsilon_log that is kept for ever; the tree of the following 2^k - 1 items has k levels at epsilon_tree. A value
-    is in one block and one tree, so the whole is (epsilon_log + epsilon_tree)-private. The block's exact sum is in
-    ``nodes[-1]``, the logarithmic part's release in ``releases[-1]``.
+    The items after 2^k and before 2^(k+1) are in a binary tree with k levels at ``tree``, as in ``feed_tree``. The item
+    2^(k+1) closes that tree: the sum of the whole block is released once more, by the logarithmic mechanism, with noise
+    of scale 1/``log`` that stays in all later releases. A value is in one block and in one tree, so the whole is
+    (log + tree)-private.
     """
-    k = top_bit(item)
-    last = nodes.size - 1
-    nodes[last] += value
-    if item == 1 << k:
-        total = releases[last] + laplace(nodes[last], 1.0, epsilon_log, rng)
-        for i in range(k + 1):
-            nodes[i] = 0.0
-            releases[i] = total
-        releases[last] = total
-        nodes[last] = 0.0
+    k = top_bit(item - 1) if item > 1 else 0
+    offset = item - (1 << k) if item > 1 else 1
+    closing = offset == 1 << k
+    level = 0
+    while offset & 1 == 0:
+        offset >>= 1
+        value += nodes[row, level]
+        nodes[row, level] = 0.0
+        level += 1
+    total = releases[row, level + 1] + laplace(value, 1.0 if closing else float(k), log if closing else tree, rng)
+    if closing:
+        level += 1
     else:
-        feed_tree(nodes, releases, item - (1 << k), value, k, epsilon_tree, rng)
+        nodes[row, level] = value
+    for lower in range(level + 1):
+        releases[row, lower] = total
 
 
 class Hybrid(NamedTuple):
@@ -63,8 +60,8 @@ class Hybrid(NamedTuple):
     epsilon_log: float
     epsilon_tree: float
     counts: Integers
-    raw_nodes: Floats  # (arms, LEVELS + 1): the last is the open block of the logarithmic part
-    releases: Floats  # (arms, LEVELS + 1): the last is the release of the logarithmic part
+    raw_nodes: Floats  # (arms, LEVELS): exact sums of the open nodes
+    releases: Floats  # (arms, LEVELS + 1): private sums of what is closed and of the open nodes from each level up
 
     @classmethod
     def start(cls, arms: int, *, epsilon_log: float, epsilon_tree: float) -> Self:
@@ -73,7 +70,7 @@ class Hybrid(NamedTuple):
             positive("epsilon", epsilon_log),
             positive("epsilon", epsilon_tree),
             np.zeros(arms, np.int64),
-            np.zeros((arms, LEVELS + 1)),
+            np.zeros((arms, LEVELS)),
             np.zeros((arms, LEVELS + 1)),
         )
 
@@ -89,8 +86,9 @@ class Hybrid(NamedTuple):
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1
         feed_hybrid(
-            self.raw_nodes[arm],
-            self.releases[arm],
+            self.raw_nodes,
+            self.releases,
+            arm,
             self.counts[arm],
             unit(response),
             self.epsilon_log,
@@ -152,7 +150,7 @@ class HybridOfAll(NamedTuple):
             positive("epsilon", epsilon_tree),
             np.zeros(1, np.int64),
             np.zeros(arms, np.int64),
-            np.zeros((arms, LEVELS + 1)),
+            np.zeros((arms, LEVELS)),
             np.zeros((arms, LEVELS + 1)),
         )
 
@@ -170,8 +168,9 @@ class HybridOfAll(NamedTuple):
         self.counts[arm] += 1
         for other in range(self.counts.size):
             feed_hybrid(
-                self.raw_nodes[other],
-                self.releases[other],
+                self.raw_nodes,
+                self.releases,
+                other,
                 self.rounds[0],
                 unit(response) if other == arm else 0.0,
                 self.epsilon_log,

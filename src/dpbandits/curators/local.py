@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbandits.curators.rounds import one_by_one
 from dpbandits.errors import positive
-from dpbandits.mechanisms import convert_to_bernoulli, laplace, response_probability
+from dpbandits.mechanisms import bits_above, convert_to_bernoulli, laplace, response_probability
 from dpbandits.numerics import sigmoid, unit
 from dpbandits.privacy.guarantee import IN_RANGE, ON_THE_LINE, Guarantee
 from dpbandits.protocols import Environment, Floats, Integers, Rng
@@ -106,9 +106,16 @@ class LocalBernoulli(NamedTuple):
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
         mean = environment.sigmoid_means[arm] if self.sigmoid else environment.unit_means[arm]
-        self.counts[arm] += n
-        self.sums[arm] += noise.binomial(n, response_probability(mean, self.epsilon))
-        return n
+        p = response_probability(mean, self.epsilon)
+        played = 0
+        while played < n:
+            step, ones = bits_above(self.sums[arm], self.counts[arm], line, n - played, p, noise)
+            self.counts[arm] += step
+            self.sums[arm] += ones
+            played += step
+            if self.mean(arm) <= line:
+                break
+        return played
 
     def ready(self, arm: int, confidence: float) -> bool:
         return self.counts[arm] > 0

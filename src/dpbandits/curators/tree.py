@@ -10,7 +10,7 @@ import numpy as np
 from dpbandits.curators.rounds import one_by_one
 from dpbandits.errors import at_least, positive
 from dpbandits.mechanisms import laplace
-from dpbandits.numerics import lowest_bit, top_bit, unit
+from dpbandits.numerics import top_bit, unit
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Environment, Floats, Integers, Rng
 
@@ -18,22 +18,24 @@ __all__ = ["Tree", "feed_tree"]
 
 
 def feed_tree(
-    nodes: Floats, releases: Floats, item: int, value: float, levels: int, epsilon: float, rng: Rng
+    nodes: Floats, releases: Floats, row: int, item: int, value: float, levels: int, epsilon: float, rng: Rng
 ) -> None:
-    """Enter the ``item``-th value into one binary mechanism; ``releases[0]`` is then its private running sum.
+    """Enter the ``item``-th value into the binary mechanism of a row; ``releases[row, 0]`` is then its private sum.
 
     Chan, Shi & Song 2011: the value enters the node that closes now, and later at most one node on each of the
-    ``levels``, each with noise of scale levels/epsilon, drawn when it closes and kept. ``nodes[i]`` is the exact sum of
-    the open node of level i; ``releases[i]`` the private sum of the open nodes of levels >= i.
+    ``levels``, each with noise of scale levels/epsilon, drawn when it closes and kept. ``nodes[row, i]`` is the exact sum
+    of the open node of level i; ``releases[row, i]`` the private sum of the open nodes of levels >= i.
     """
-    level = lowest_bit(item)
-    for lower in range(level):
-        value += nodes[lower]
-        nodes[lower] = 0.0
-    nodes[level] = value
-    total = releases[level + 1] + laplace(value, float(levels), epsilon, rng)
+    level = 0
+    while item & 1 == 0:  # the node that closes is on the level of the lowest set bit
+        item >>= 1
+        value += nodes[row, level]
+        nodes[row, level] = 0.0
+        level += 1
+    nodes[row, level] = value
+    total = releases[row, level + 1] + laplace(value, float(levels), epsilon, rng)
     for lower in range(level + 1):
-        releases[lower] = total
+        releases[row, lower] = total
 
 
 class Tree(NamedTuple):
@@ -88,7 +90,7 @@ class Tree(NamedTuple):
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1
         feed_tree(
-            self.raw_nodes[arm], self.releases[arm], self.counts[arm], unit(response), self.levels, self.epsilon, rng
+            self.raw_nodes, self.releases, arm, self.counts[arm], unit(response), self.levels, self.epsilon, rng
         )
 
     def close(self, arm: int, rng: Rng) -> None:

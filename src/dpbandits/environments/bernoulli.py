@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from dpbandits.environments.population import Levels, NormalLevels
+from dpbandits.mechanisms import successes
 from dpbandits.numerics import sigmoid
 from dpbandits.protocols import Floats, Integers, Rng
 
@@ -39,6 +40,4 @@ class Bernoulli(NamedTuple):
         return 1.0 if rng.random() < self.means[arm] else 0.0
 
     def total(self, arm: int, n: int, rng: Rng) -> float:
-        if n == 1:
-            return self.draw(arm, rng)
-        return float(rng.binomial(n, self.means[arm]))
+        return successes(n, self.means[arm], rng)

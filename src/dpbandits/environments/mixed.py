@@ -10,6 +10,7 @@ import numpy as np
 
 from dpbandits.environments.distributions import Choice, Distribution
 from dpbandits.environments.population import Levels, NormalLevels
+from dpbandits.mechanisms import successes
 from dpbandits.protocols import Floats, Integers, Rng
 
 
@@ -87,8 +88,8 @@ class Mixed(NamedTuple):
         return reward
 
     def total(self, arm: int, n: int, rng: Rng) -> float:
-        if self.codes[arm] == 0 and not self.clipped and n > 1:
-            return float(rng.binomial(n, self.first[arm]))
+        if self.codes[arm] == 0 and not self.clipped:
+            return successes(n, self.first[arm], rng)
         total = 0.0
         for _ in range(n):
             total += self.draw(arm, rng)

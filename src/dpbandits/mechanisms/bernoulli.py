@@ -31,6 +31,48 @@ def convert_to_bernoulli(reward: float, epsilon: float, rng: Generator) -> float
     return 1.0 if rng.random() < response_probability(reward, epsilon) else 0.0
 
 
+def successes(n: int, p: float, rng: Generator) -> float:
+    """How many of n independent bits are 1, each being so with probability p.
+
+    >>> import numpy as np
+    >>> successes(1000, 0.9, np.random.default_rng(0))
+    908.0
+    """
+    if n == 1:
+        return 1.0 if rng.random() < p else 0.0
+    return float(rng.binomial(n, p))
+
+
+def bits_above(total: float, count: int, line: float, most: int, p: float, rng: Generator) -> tuple[int, float]:
+    """Draw up to ``most`` bits, until the mean of all ``count`` + drawn ones is no longer above ``line``: (drawn, sum).
+
+    With slack a = total - line * count the mean can reach the line only after a / line zeros, in whatever order they
+    come. So a number of bits is drawn at once that will hardly hold so many zeros; if it does, its order is drawn too,
+    and the bits after a crossing are left undrawn, which changes nothing because they are independent.
+
+    >>> import numpy as np
+    >>> bits_above(90.0, 100, 0.8, 1000, 0.9, np.random.default_rng(0))
+    (42, 37.0)
+    """
+    n = most
+    zeros_needed = float(most) + 1.0
+    if line > 0.0:
+        zeros_needed = (total / line - count) * (1.0 - 1e-12)
+        likely = math.sqrt(4.0 + max(zeros_needed, 0.0)) - 2.0  # m + 4 sqrt(m) = zeros_needed has the root likely^2
+        longest = max(zeros_needed, likely * likely / (1.0 - p + 1e-300))
+        n = most if longest >= most else max(int(longest), 1)
+    ones = successes(n, p, rng)
+    if n - ones < zeros_needed or n == 1:
+        return n, ones
+    total_ones = 0.0
+    for drawn in range(1, n + 1):
+        if rng.random() * (n - drawn + 1) < ones - total_ones:
+            total_ones += 1.0
+        if total + total_ones <= line * (count + drawn):
+            return drawn, total_ones
+    return n, ones
+
+
 def debias(response: float, epsilon: float) -> float:
     """The value whose expectation is the reward: g(x; epsilon) of the heterogeneous-levels paper.
 

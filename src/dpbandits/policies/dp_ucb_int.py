@@ -29,7 +29,7 @@ def dp_ucb_int(
     >>> import dpbandits as dp
     >>> trace = dp.simulate("dp-ucb-int", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
     >>> round(trace.final_regret.mean())
-    89
+    372
     """
     curator = Interval.start(arms, epsilon=epsilon, delta=delta, v=v, schedule=schedule)
     return Parts(UCB.start(arms, alpha=4.0), curator)
