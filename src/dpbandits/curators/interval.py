@@ -84,14 +84,16 @@ class Interval(NamedTuple):
         pass
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        left = n
-        while left > 0:
-            step = min(left, self.release_points[arm] - self.pulls[arm])
+        played = 0
+        while played < n:
+            step = min(n - played, self.release_points[arm] - self.pulls[arm])
             self.pulls[arm] += step
             self.raw_sums[arm] += environment.total(arm, step, rewards)
             self.release(arm, noise)
-            left -= step
-        return n
+            played += step
+            if self.mean(arm) <= line:
+                break
+        return played
 
     def ready(self, arm: int, confidence: float) -> bool:
         return self.counts[arm] > 0
@@ -105,7 +107,8 @@ class Interval(NamedTuple):
         return -math.inf
 
     def samples(self, arm: int, ahead: int) -> float:
-        return float(self.counts[arm])
+        n = self.pulls[arm] + ahead
+        return float(self.counts[arm] if n < self.release_points[arm] else n)
 
     def width(self, arm: int, confidence: float, ahead: int) -> float:
         return 0.0

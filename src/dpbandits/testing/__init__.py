@@ -1,0 +1,41 @@
+"""The conformance suite: laws that every policy obeys, ours and yours.
+
+    from dpbandits.testing import check
+    check(my_policy)                     # all laws
+    check(my_policy, epsilon=0.3)        # with settings of its own
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpbandits import policies
+from dpbandits.policies import lookup
+from dpbandits.testing.laws import LAWS, Case
+
+__all__ = ["LAWS", "Case", "check", "subjects"]
+
+#: Rewards of 0 and 1, and rewards of every kind between.
+PROBLEMS = ("0.9,0.6,0.4", "beta(4,1)+choice(0.2,0.9)+uniform(0,1)+bernoulli(0.3)")
+
+
+def subjects() -> list[Case]:
+    """Every policy of the package on both problems.
+
+    >>> {case.name for case in subjects()} == set(lookup.names())
+    True
+    """
+    return [Case(getattr(policies, name), arms) for name in policies.__all__ for arms in PROBLEMS]
+
+
+def check(factory: lookup.Factory, **settings: Any) -> None:
+    """Hold a policy to every law; an AssertionError names the first that it breaks.
+
+    >>> check(policies.adap_ucb, epsilon=0.3)
+    """
+    for arms in PROBLEMS:
+        for name, law in LAWS.items():
+            try:
+                law(Case(factory, arms, settings))
+            except AssertionError as error:
+                raise AssertionError(f"{factory.__name__} breaks '{name.replace('_', ' ')}': {error}") from error

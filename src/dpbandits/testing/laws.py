@@ -1,0 +1,262 @@
+"""What every policy must obey. Each law takes a case and raises AssertionError where it is broken."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dpbandits.curators.rounds import one_by_one
+from dpbandits.environments import Bernoulli, Mixed, build, parse_arms, parse_levels
+from dpbandits.errors import InputError
+from dpbandits.policies import lookup
+from dpbandits.policies.policy import Policy
+from dpbandits.session import Session
+from dpbandits.simulation import compiled, loop
+
+ROUNDS = 1500
+RUNS = 300
+ALPHA = 1e-6  # probability with which the statistical law refuses a correct policy
+
+#: Values that no policy accepts, by parameter.
+BAD: dict[str, tuple[Any, ...]] = {
+    "arms": (1, 0, -3),
+    "epsilon": (0.0, -1.0, math.nan, math.inf),
+    "epsilon_min": (0.0, -1.0, math.nan, math.inf),
+    "delta": (0.0, 1.0, -0.1, math.nan),
+    "alpha": (0.0, -1.0, math.nan, math.inf),
+    "beta": (0.0, 1.0, math.nan),
+    "gamma": (0.0, 1.0, math.nan),
+    "v": (1.0, 1.6, math.nan),
+    "schedule": ("z",),
+    "horizon": (0, -1),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A policy with settings and arms on which to try it."""
+
+    factory: lookup.Factory
+    arms: str = "0.9,0.6,0.4"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The policy's name."""
+        return self.factory.__name__.replace("_", "-")
+
+    def policy(self, **changed: Any) -> Policy:
+        """A fresh policy."""
+        sample = {"epsilon": 0.7, "epsilon_min": 1.0, "horizon": ROUNDS, "arms": len(parse_arms(self.arms))}
+        wanted = inspect.signature(self.factory).parameters
+        given = {name: value for name, value in sample.items() if name in wanted}
+        return self.factory(**{**given, **self.settings, **changed})
+
+    def environment(self) -> Bernoulli | Mixed:
+        """The arms, for users half of whom the heterogeneous policies listen to."""
+        return build(parse_arms(self.arms), parse_levels("choice(0,0.5,1,2)"))
+
+
+def memory(part: Any) -> Iterator[np.ndarray]:
+    """The arrays of a part, and of the parts inside it."""
+    for value in part:
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, tuple):
+            yield from memory(value)
+
+
+def same(one: Policy, two: Policy) -> bool:
+    """Whether two policies remember the same, to the last bit."""
+    pairs = zip((one.agent, one.curator), (two.agent, two.curator), strict=True)
+    return all(np.array_equal(a, b) for left, right in pairs for a, b in zip(memory(left), memory(right), strict=True))
+
+
+def compiled_run_is_the_python_run(case: Case) -> None:
+    """Same pulls, same memory, and generators left in the same state, with bulk draws and without."""
+    for bulk in (False, True):
+        one, two = case.policy(), case.policy()
+        ends = []
+        for play, policy in ((loop.play, one), (compiled.play, two)):
+            streams = [np.random.default_rng([1, stream]) for stream in range(3)]
+            pulls = np.zeros((2, policy.arms), np.int64)
+            play(case.environment(), policy.curator, policy.agent, np.array([7, ROUNDS]), pulls, *streams, bulk)
+            ends.append((pulls.tolist(), [rng.bit_generator.state for rng in streams]))
+        assert ends[0] == ends[1], f"the compiled run differs (bulk={bulk})"
+        assert same(one, two), f"the compiled run leaves another memory (bulk={bulk})"
+
+
+def session_frozen_halfway_is_the_simulation(case: Case) -> None:
+    """Asked and told one round at a time, frozen and thawed in the middle of it, a policy ends where the loop does."""
+    policy, environment, seed = case.policy(), case.environment(), 2
+    noise, choices = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
+    pulls = np.zeros((1, policy.arms), np.int64)
+    rewards = np.random.default_rng(3)
+    loop.play(environment, policy.curator, policy.agent, np.array([ROUNDS]), pulls, rewards, noise, choices, False)
+
+    session, rewards, told = Session(case.policy(), seed=seed), np.random.default_rng(3), np.zeros(policy.arms, np.int64)
+    for t in range(ROUNDS):
+        arm = session.ask()
+        level = environment.population.level(rewards)
+        response = session.policy.curator.respond(environment.draw(arm, rewards), level, session._noise)
+        leveled = "epsilon_min" in policy.settings
+        session.tell(None if leveled and level == 0 else response, level=level if leveled and level > 0 else None)
+        told[arm] += 1
+        if t == ROUNDS // 2:
+            session = Session.thaw(session.freeze(), case.factory)
+    assert told.tolist() == pulls[0].tolist(), "the session chose other arms than the simulation"
+    assert same(session.policy, policy), "the session remembers other things than the simulation"
+
+
+def stints_are_what_asking_every_round_gives(case: Case) -> None:
+    """On one stream of rewards, an agent that proves how long its choices stand chooses as one that is always asked."""
+    for seed in range(3):
+        asked, proving = case.policy(), case.policy()
+        agent = asked.agent
+        if "skip" not in agent._fields:  # type: ignore[attr-defined]
+            return
+        pulls = []
+        for policy, part in ((proving, proving.agent), (asked, agent._replace(skip=False))):  # type: ignore[attr-defined]
+            streams = [np.random.default_rng([seed, stream]) for stream in range(3)]
+            counts = np.zeros((ROUNDS, policy.arms), np.int64)
+            marks = np.arange(1, ROUNDS + 1)
+            compiled.play(case.environment(), policy.curator, part, marks, counts, *streams, False)
+            pulls.append(counts)
+        assert np.array_equal(*pulls), "a choice that was said to stand would have been another"
+
+
+def bulk_draws_have_the_law_of_single_ones(case: Case) -> None:
+    """The best arm's pulls have the same distribution with bulk draws and without (Kolmogorov-Smirnov, error 1e-6)."""
+    samples = []
+    for bulk in (False, True):
+        pulls = []
+        for run in range(RUNS):
+            policy = case.policy()
+            streams = [np.random.default_rng([run, stream, int(bulk)]) for stream in range(3)]
+            counts = np.zeros((1, policy.arms), np.int64)
+            parts = (case.environment(), policy.curator, policy.agent)
+            compiled.play(*parts, np.array([ROUNDS]), counts, *streams, bulk)
+            pulls.append(counts[0, 0])
+        samples.append(np.sort(pulls))
+    grid = np.unique(np.concatenate(samples))
+    shares = [np.searchsorted(sample, grid, side="right") / RUNS for sample in samples]
+    distance, limit = np.abs(shares[0] - shares[1]).max(), math.sqrt(-math.log(ALPHA / 2) / RUNS)
+    assert distance <= limit, f"distance {distance:.3f} of the two distributions is above {limit:.3f}"
+
+
+def agent_is_blind_to_raw_fields(case: Case) -> None:
+    """Poison in the curator's ``raw_`` fields changes no choice."""
+    policy, environment = case.policy(), case.environment()
+    streams = [np.random.default_rng([4, stream]) for stream in range(3)]
+    pulls = np.zeros((1, policy.arms), np.int64)
+    loop.play(environment, policy.curator, policy.agent, np.array([300]), pulls, *streams, True)
+    poisoned = _copy(policy.curator)
+    for name in poisoned._fields:
+        if name.startswith("raw_"):
+            getattr(poisoned, name)[...] = 10**6
+    acts = [
+        _copy(policy.agent).act(curator, 301, np.random.default_rng(5)) for curator in (policy.curator, poisoned)
+    ]
+    assert acts[0] == acts[1], "the agent looks at raw fields"
+
+
+def choices_are_in_range(case: Case) -> None:
+    """Arms exist, stints last at least a round, and lines are numbers."""
+    policy, environment = case.policy(), case.environment()
+    rewards, noise, choices = (np.random.default_rng([6, stream]) for stream in range(3))
+    t = 0
+    while t < ROUNDS:
+        arm, stint, line = policy.agent.act(policy.curator, t + 1, choices)
+        assert 0 <= arm < policy.arms, f"arm {arm} of {policy.arms} in round {t + 1}"
+        assert stint >= 1, f"stint {stint} in round {t + 1}"
+        assert not math.isnan(line), f"line {line} in round {t + 1}"
+        played = one_by_one(policy.curator, environment, arm, min(stint, ROUNDS - t), line, rewards, noise)
+        if played == stint:
+            policy.curator.close(arm, noise)
+        t += played
+
+
+def two_starts_share_no_memory(case: Case) -> None:
+    """What one run learns, another does not know."""
+    one, two = case.policy(), case.policy()
+    for left in [*memory(one.agent), *memory(one.curator)]:
+        for right in [*memory(two.agent), *memory(two.curator)]:
+            assert not np.shares_memory(left, right), "two starts share an array"
+    assert same(one, two.fresh()), "a fresh policy is not as it was made"
+
+
+def reading_a_release_changes_nothing(case: Case) -> None:
+    """A release read twice is the same release, and reading leaves no trace."""
+    policy = case.policy()
+    streams = [np.random.default_rng([7, stream]) for stream in range(3)]
+    pulls = np.zeros((1, policy.arms), np.int64)
+    loop.play(case.environment(), policy.curator, policy.agent, np.array([500]), pulls, *streams, True)
+    curator, before = policy.curator, _copy(policy.curator)
+    for arm in range(policy.arms):
+        if curator.ready(arm, 1.0):
+            reads = [(curator.mean(arm), curator.samples(arm, 0), curator.width(arm, 1.0, 0)) for _ in range(2)]
+            assert reads[0] == reads[1], "a release read twice differs"
+            assert curator.samples(arm, 5) >= curator.samples(arm, 0), "samples must not fall"
+            assert curator.width(arm, 1.0, 5) <= curator.width(arm, 1.0, 0), "the least width must not grow"
+            assert curator.lowest(arm, 5) <= curator.mean(arm), "lowest must not exceed the mean"
+    assert all(np.array_equal(a, b) for a, b in zip(memory(curator), memory(before), strict=True)), "reading left a trace"
+
+
+def bad_parameters_are_refused_by_name_and_value(case: Case) -> None:
+    """One line with the name and the value, at the start."""
+    for name in inspect.signature(case.factory).parameters:
+        for value in BAD.get(name, ()):
+            try:
+                case.policy(**{name: value})
+            except InputError as error:
+                message = str(error)
+                assert name in message, f"'{message}' does not name {name}"
+                assert f"{value}" in message, f"'{message}' does not show {value}"
+                assert "\n" not in message
+            else:
+                raise AssertionError(f"{name}={value} is accepted")
+
+
+def guarantee_is_complete(case: Case) -> None:
+    """Trust, view, unit and conditions are said, and the promise is what was asked for."""
+    policy = case.policy()
+    promise = policy.guarantee
+    assert promise.trust in ("none", "local", "central")
+    assert promise.unit
+    assert promise.view
+    assert promise.conditions
+    assert policy.paper
+    assert policy.differs
+    if "epsilon" in policy.settings and not policy.settings.get("as_printed"):
+        assert promise.epsilon == policy.settings["epsilon"], "the promise is not the epsilon asked for"
+    assert 0 <= promise.delta < 1
+
+
+def docstring_says_what_it_is(case: Case) -> None:
+    """A summary, the reference, the guarantee, and an example that ends in a number."""
+    text = inspect.getdoc(case.factory) or ""
+    lines = text.strip().split("\n")
+    assert lines[0].endswith("."), "the docstring has no summary line"
+    for word in ("Reference: ", "Guarantee: ", ">>> "):
+        assert word in text, f"the docstring has no '{word.strip()}'"
+    assert lines[-1].strip().lstrip("-").replace(".", "").isdigit(), "the docstring's example does not end in a number"
+
+
+def _copy(part: Any) -> Any:
+    """The same part with its own memory."""
+    return type(part)(
+        *(v.copy() if isinstance(v, np.ndarray) else _copy(v) if isinstance(v, tuple) else v for v in part)
+    )
+
+
+#: All laws, by name: every public function of this module that takes a case.
+LAWS: dict[str, Callable[[Case], None]] = {
+    name: law
+    for name, law in list(globals().items())
+    if inspect.isfunction(law) and law.__module__ == __name__ and list(inspect.signature(law).parameters) == ["case"]
+}
