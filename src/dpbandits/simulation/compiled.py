@@ -8,6 +8,7 @@ import inspect
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -27,6 +28,7 @@ OPTIONS = {"error_model": "numpy"}  # Python's checks for division by zero cost 
 PACKAGE = Path(dpbandits.__file__).parent
 KEEP_SECONDS = 30 * 24 * 3600
 
+_lock = threading.Lock()
 _taught: dict[str, int] = {}  # verb: number of its arguments
 
 
@@ -137,12 +139,18 @@ def _sources(classes: Iterable[type]) -> frozenset[Path] | None:
     return frozenset(files)
 
 
+def loop_for(*parts: Any) -> Callable[..., None]:
+    """``loop.play``, compiled for parts of these classes."""
+    with _lock:  # Numba's cache folder is a global setting
+        classes = _classes(parts)
+        for cls in classes:
+            _teach_class(cls)
+        return _compile(_sources(classes))
+
+
 def play(environment: Any, curator: Any, agent: Any, *rest: Any) -> None:
-    """``loop.play``, compiled for these parts."""
-    classes = _classes((environment, curator, agent))
-    for cls in classes:
-        _teach_class(cls)
-    _compile(_sources(classes))(environment, curator, agent, *rest)
+    """``loop.play``, compiled for these parts and played."""
+    loop_for(environment, curator, agent)(environment, curator, agent, *rest)
 
 
 _register_functions()

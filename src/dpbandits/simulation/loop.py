@@ -15,12 +15,13 @@ def play(
     rewards: Rng,
     noise: Rng,
     choices: Rng,
-    bulk: bool,
+    singly: bool | None,
 ) -> None:
     """Play to the last checkpoint; write the pulls of each arm so far at each one, (checkpoints, arms).
 
-    A stint is one bulk draw, or, without ``bulk``, as many single rewards; both have the same law. Within a stint one
-    arm is played, so the pulls at checkpoints inside it are known, and checkpoints change nothing else.
+    A stint is one bulk draw, or, if ``singly`` is not None, as many single rewards; both have the same law. (Numba makes
+    a loop for each, because None is a type.) Within a stint one arm is played, so the pulls at checkpoints inside it
+    are known, and checkpoints change nothing else.
     """
     arms = pulls.shape[1]
     horizon = checkpoints[checkpoints.size - 1]
@@ -28,7 +29,7 @@ def play(
     while t < horizon:
         arm, stint, line = agent.act(curator, t + 1, choices)
         n = min(stint, horizon - t)
-        if bulk:
+        if singly is None:
             played = curator.absorb(environment, arm, n, line, rewards, noise)
         else:
             played = one_by_one(curator, environment, arm, n, line, rewards, noise)

@@ -80,7 +80,7 @@ def simulate(
     known("engine", engine, ("compiled", "python"))
     problem = prepare(policy, arms, horizon, epsilon, options, levels, reward_range)
     marks = _marks(checkpoints, problem.horizon)
-    play = loop.play if engine == "python" else _compiled()
+    play = loop.play if engine == "python" else _compiled(problem)
     pulls = np.zeros((runs, marks.size, problem.policy.arms), np.int64)
     started = time.perf_counter()
 
@@ -141,7 +141,6 @@ def prepare(
     """Read and check everything before the first round is played."""
     if reward_range is not None and not -np.inf < reward_range[0] < reward_range[1] < np.inf:
         raise InputError(f"reward_range must be low < high, both finite, got {reward_range[0]:g},{reward_range[1]:g}")
-    factory = lookup.find(policy)
     population = None if levels is None else parse_levels(levels)
     distributions = parse_arms(arms)
     made = lookup.make(
@@ -162,7 +161,6 @@ def prepare(
             raise InputError(f"epsilon_min must be reached by a user: the highest of {levels} is {highest:g}, got {epsilon_min:g}")
     if not made.any_reward and reward_range is None:
         _check_unit(made, distributions)
-    del factory
     return Problem(made, build(distributions, population, reward_range), int(horizon), reward_range)
 
 
@@ -191,10 +189,10 @@ def _marks(checkpoints: int | Sequence[int], horizon: int) -> Integers:
     return marks.astype(np.int64)
 
 
-def _compiled() -> Play:
+def _compiled(problem: Problem) -> Play:
     from dpbandits.simulation import compiled  # Numba takes half a second to import
 
-    return compiled.play
+    return compiled.loop_for(problem.environment, problem.policy.curator, problem.policy.agent)
 
 
 def _play_run(play: Play, problem: Problem, marks: Integers, pulls: Integers, random: Streams, shuffled: bool) -> None:
@@ -204,7 +202,7 @@ def _play_run(play: Play, problem: Problem, marks: Integers, pulls: Integers, ra
         random.order.shuffle(order)
     played = np.zeros(pulls.shape, np.int64)
     environment = problem.environment.reorder(order)
-    play(environment, policy.curator, policy.agent, marks, played, random.rewards, random.noise, random.choices, True)
+    play(environment, policy.curator, policy.agent, marks, played, random.rewards, random.noise, random.choices, None)
     pulls[:, order] = played
 
 

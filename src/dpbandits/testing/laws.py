@@ -79,16 +79,16 @@ def same(one: Policy, two: Policy) -> bool:
 
 def compiled_run_is_the_python_run(case: Case) -> None:
     """Same pulls, same memory, and generators left in the same state, with bulk draws and without."""
-    for bulk in (False, True):
+    for singly in (True, None):
         one, two = case.policy(), case.policy()
         ends = []
         for play, policy in ((loop.play, one), (compiled.play, two)):
             streams = [np.random.default_rng([1, stream]) for stream in range(3)]
             pulls = np.zeros((2, policy.arms), np.int64)
-            play(case.environment(), policy.curator, policy.agent, np.array([7, ROUNDS]), pulls, *streams, bulk)
+            play(case.environment(), policy.curator, policy.agent, np.array([7, ROUNDS]), pulls, *streams, singly)
             ends.append((pulls.tolist(), [rng.bit_generator.state for rng in streams]))
-        assert ends[0] == ends[1], f"the compiled run differs (bulk={bulk})"
-        assert same(one, two), f"the compiled run leaves another memory (bulk={bulk})"
+        assert ends[0] == ends[1], f"the compiled run differs (singly={singly})"
+        assert same(one, two), f"the compiled run leaves another memory (singly={singly})"
 
 
 def session_frozen_halfway_is_the_simulation(case: Case) -> None:
@@ -97,7 +97,7 @@ def session_frozen_halfway_is_the_simulation(case: Case) -> None:
     noise, choices = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
     pulls = np.zeros((1, policy.arms), np.int64)
     rewards = np.random.default_rng(3)
-    loop.play(environment, policy.curator, policy.agent, np.array([ROUNDS]), pulls, rewards, noise, choices, False)
+    loop.play(environment, policy.curator, policy.agent, np.array([ROUNDS]), pulls, rewards, noise, choices, True)
 
     session, rewards, told = Session(case.policy(), seed=seed), np.random.default_rng(3), np.zeros(policy.arms, np.int64)
     for t in range(ROUNDS):
@@ -125,7 +125,7 @@ def stints_are_what_asking_every_round_gives(case: Case) -> None:
             streams = [np.random.default_rng([seed, stream]) for stream in range(3)]
             counts = np.zeros((ROUNDS, policy.arms), np.int64)
             marks = np.arange(1, ROUNDS + 1)
-            compiled.play(case.environment(), policy.curator, part, marks, counts, *streams, False)
+            compiled.play(case.environment(), policy.curator, part, marks, counts, *streams, True)
             pulls.append(counts)
         assert np.array_equal(*pulls), "a choice that was said to stand would have been another"
 
@@ -133,14 +133,14 @@ def stints_are_what_asking_every_round_gives(case: Case) -> None:
 def bulk_draws_have_the_law_of_single_ones(case: Case) -> None:
     """The best arm's pulls have the same distribution with bulk draws and without (Kolmogorov-Smirnov, error 1e-6)."""
     samples = []
-    for bulk in (False, True):
+    for singly in (True, None):
         pulls = []
         for run in range(RUNS):
             policy = case.policy()
-            streams = [np.random.default_rng([run, stream, int(bulk)]) for stream in range(3)]
+            streams = [np.random.default_rng([run, stream, int(singly is None)]) for stream in range(3)]
             counts = np.zeros((1, policy.arms), np.int64)
             parts = (case.environment(), policy.curator, policy.agent)
-            compiled.play(*parts, np.array([ROUNDS]), counts, *streams, bulk)
+            compiled.play(*parts, np.array([ROUNDS]), counts, *streams, singly)
             pulls.append(counts[0, 0])
         samples.append(np.sort(pulls))
     grid = np.unique(np.concatenate(samples))
@@ -154,7 +154,7 @@ def agent_is_blind_to_raw_fields(case: Case) -> None:
     policy, environment = case.policy(), case.environment()
     streams = [np.random.default_rng([4, stream]) for stream in range(3)]
     pulls = np.zeros((1, policy.arms), np.int64)
-    loop.play(environment, policy.curator, policy.agent, np.array([300]), pulls, *streams, True)
+    loop.play(environment, policy.curator, policy.agent, np.array([300]), pulls, *streams, None)
     poisoned = _copy(policy.curator)
     for name in poisoned._fields:
         if name.startswith("raw_"):
@@ -195,7 +195,7 @@ def reading_a_release_changes_nothing(case: Case) -> None:
     policy = case.policy()
     streams = [np.random.default_rng([7, stream]) for stream in range(3)]
     pulls = np.zeros((1, policy.arms), np.int64)
-    loop.play(case.environment(), policy.curator, policy.agent, np.array([500]), pulls, *streams, True)
+    loop.play(case.environment(), policy.curator, policy.agent, np.array([500]), pulls, *streams, None)
     curator, before = policy.curator, _copy(policy.curator)
     for arm in range(policy.arms):
         if curator.ready(arm, 1.0):
