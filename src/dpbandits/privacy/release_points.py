@@ -16,7 +16,7 @@ def next_release(last: int, rate: float, v: float, schedule: int) -> int:
     """The first count after ``last`` at which a mean may be released again.
 
     The constant schedule of Algorithm 3 waits ceil(1/rate) rewards. Lemma B.1's rules release as soon as the privacy
-    already paid for covers the next release: W' = inf{x > W : sum_{W < i <= x} i^-p >= x^(-v/2) / rate} with p = v/2
+    already paid for covers the next release: W' = inf{x > W : sum_{W < i <= x} i^-p >= x^-p / rate} with p = v/2
     (x-rule) or p = v (y-rule). The condition only becomes easier as x grows, so bisection finds the infimum.
 
     >>> w = [next_release(0, 0.0039643, 1.1, Y_RULE)]
@@ -29,12 +29,10 @@ def next_release(last: int, rate: float, v: float, schedule: int) -> int:
     if schedule == CONSTANT:
         return last + constant
     power = 0.5 * v if schedule == X_RULE else v
-    low, high = last, last + constant  # the rules never wait longer than the constant schedule
-    while power_sum(last + 1, high, power) < high ** (-0.5 * v) / rate:
-        low, high = high, 2 * high
+    low, high = last, last + constant  # no rule waits longer: each of the terms is at least the last
     while high - low > 1:
         middle = (low + high) // 2
-        if power_sum(last + 1, middle, power) >= middle ** (-0.5 * v) / rate:
+        if power_sum(last + 1, middle, power) >= middle**-power / rate:
             high = middle
         else:
             low = middle
