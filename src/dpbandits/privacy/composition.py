@@ -146,10 +146,11 @@ def heterogeneous_delta(
     """
     e, m = _counted(epsilons, counts)
     log_own = sum(math.log1p(-fraction("deltas", delta, zero=True)) for delta in deltas)
-    if total >= float(np.dot(m, e)):
+    left = float(np.dot(m, e)) - total
+    if left <= 0.0:
         return _with_own(0.0, log_own)
     loss = composed_loss(e, m, tilt_for_total(e, m, total))
-    return _with_own(min(loss.delta(total), 1.0), log_own)
+    return _with_own(min(loss.delta(total), -math.expm1(-left)), log_own)  # no loss is above the sum
 
 
 def heterogeneous(
@@ -170,8 +171,8 @@ def heterogeneous(
     if own > delta:
         raise InputError(f"delta must be at least {own:.6g}, what the mechanisms' own add up to, got {delta}")
     allowed = -math.expm1(math.log1p(-delta) - log_own)
-    most = float(np.dot(m, e))
-    if allowed <= 0.0:
+    most = max(0.0, float(np.dot(m, e)) + math.log1p(-max(allowed, 0.0)))
+    if allowed <= 0.0 or most == 0.0:
         return most
     best, tilt = most, tilt_for_delta(e, m, allowed)
     for _ in range(5):  # Chernoff's tilt aims a little too far; each answer gives a better one
