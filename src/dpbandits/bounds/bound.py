@@ -33,6 +33,7 @@ class Bound:
     ``value`` is None where a condition fails, and then ``holds`` says which. ``scope`` is "some problem" for a minimax
     lower bound: it is about the hardest problem with as many arms, and the regret on this one may well be below it.
     ``form`` is "corrected" where the statement differs from the print; ``note`` says how, and what is wrong with it.
+    ``checked`` is False where no proof stands: it has a gap, or was not available. Do not test a policy against those.
 
     >>> from dpbandits.bounds import Problem, central
     >>> bound = central.adap_ucb(Problem.bernoulli([0.75, 0.625], horizon=1000, epsilon=1.0))
@@ -50,6 +51,7 @@ class Bound:
     note: str
     trust: Trust
     scope: Scope
+    checked: bool
     _curve: Curve | None = field(default=None, repr=False, compare=False)
 
     def at(self, horizons: Iterable[float]) -> NDArray[np.float64]:
@@ -66,7 +68,7 @@ class Bound:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready."""
-        names = ("value", "source", "holds", "form", "note", "trust", "scope")
+        names = ("value", "source", "holds", "form", "note", "trust", "scope", "checked")
         return {**{name: getattr(self, name) for name in names}, "policies": list(self.policies)}
 
 
@@ -82,6 +84,7 @@ class Statement:
     note: str
     trust: Trust
     scope: Scope
+    checked: bool
 
 
 class Theorem(Generic[Q, P]):
@@ -102,7 +105,20 @@ class Theorem(Generic[Q, P]):
             value = curve(float(problem.horizon))  # type: ignore[attr-defined]  # every problem has one
         except DoesNotHold as reason:
             holds = f"does not apply: {reason}"
-        return Bound(self.name, s.kind, value, s.source, holds, s.form, s.policies, s.note, s.trust, s.scope, curve)
+        return Bound(
+            self.name,
+            s.kind,
+            value,
+            s.source,
+            holds,
+            s.form,
+            s.policies,
+            s.note,
+            s.trust,
+            s.scope,
+            s.checked,
+            curve,
+        )
 
 
 def theorem(
@@ -116,7 +132,8 @@ def theorem(
     note: str = "",
     trust: Trust = "any",
     scope: Scope = "this problem",
+    checked: bool = True,
 ) -> Callable[[Callable[Concatenate[Q, P], Curve]], Theorem[Q, P]]:
     """Make a theorem of a function that checks the conditions and returns the bound as a function of the horizon."""
-    statement = Statement(kind, source, holds, form, policies, note, trust, scope)
+    statement = Statement(kind, source, holds, form, policies, note, trust, scope, checked)
     return lambda curve: Theorem(curve, about, statement)

@@ -59,6 +59,7 @@ def lai_robbins(problem: Problem) -> Curve:
     trust="central",
     scope="some problem",
     note="proven with normal rewards of unbounded means; for rewards in [0, 1] it can exceed the horizon",
+    checked=False,
 )
 def dp_minimax_lower_printed(problem: Problem) -> Curve:
     """max(sqrt(T (K - 1)) / 27, (K - 1) / (131 epsilon)).
@@ -133,7 +134,8 @@ def dp_lower(problem: Problem) -> Curve:
     "Azize, Wu, Honda, Orabona, Ito & Basu 2025",
     f"Bernoulli rewards; any epsilon-private, {ASYMPTOTIC}",
     trust="central",
-    note="tight: DP-KLUCB and DP-IMED reach it up to the ratio of their batches",
+    note="tight: DP-KLUCB and DP-IMED reach it up to the ratio of their batches; the proof was not available",
+    checked=False,
 )
 def dp_lower_bernoulli(problem: Problem) -> Curve:
     """sum gap / d_eps(mean, best) * log T: at least Theorem 3, because d_eps <= min(kl, epsilon gap).
@@ -159,6 +161,7 @@ def dp_lower_bernoulli(problem: Problem) -> Curve:
     policies=("adap-ucb",),
     trust="central",
     note="not proven: Equation (32) replaces a sum by a maximum, and fails for 0.586 < gap/epsilon < 2",
+    checked=False,
 )
 def adap_ucb_printed(problem: Problem, alpha: float = 3.1) -> Curve:
     """sum 16 alpha / min(gap, epsilon) * log T + 3 alpha / (alpha - 3).

@@ -31,6 +31,7 @@ WIDTH = math.sqrt(8.0)  # of Lemma B.2's bound on a sum of Laplace variables
     trust="central",
     note="not proven: lost a factor 2 and the gap inside the logarithm, and its noise is at epsilon for both parts of "
     "the hybrid mechanism, which is 2 epsilon-private; lambda_0 is the best one",
+    checked=False,
 )
 def dp_ucb_bound_printed(problem: Problem) -> Curve:
     """inf over lambda of sum max(B (ln B + 7), 8 log t / (lambda^2 gap)) + (1 + 2 pi^2/3) gap, with
@@ -98,6 +99,7 @@ def dp_ucb_bound(problem: Problem) -> Curve:
     trust="central",
     note="as stated, not proven: the proof takes log n levels of noise where every sum has log t, and asks of the best "
     "arm what only often-pulled arms meet; with the noise split to be epsilon-private, read it at epsilon/2",
+    checked=False,
 )
 def dp_ucb(problem: Problem) -> Curve:
     """sum gap max(C^2 (ln C + 7)^2, 8 log t / gap^2) + (1 + 4 zeta(1.5)) gap, with
@@ -127,6 +129,7 @@ def dp_ucb(problem: Problem) -> Curve:
     trust="central",
     note="as claimed, not proven: the proof needs n^((v-1)/2) to be small where n is large, and reverses the "
     "inequality; for the algorithm that draws each release's noise once",
+    checked=False,
 )
 def dp_ucb_int(problem: Problem, delta: float = math.exp(-10), v: float = 1.1, schedule: str = "y") -> Curve:
     """sum gap (f_0 + 8 log t / gap^2 + 1 + 4 zeta(1.5)), with f_0 the first interval of Lemma B.1's schedule.

@@ -1,4 +1,8 @@
-"""Local privacy where each user has a level of their own (the heterogeneous-levels paper, HeLDP)."""
+"""Local privacy where each user has a level of their own (the heterogeneous-levels paper, HeLDP).
+
+The paper's proofs are in a supplement that is not available, so nothing here is checked but the two corollaries, which
+Ren et al. 2020 prove with smaller constants.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +54,7 @@ class _Accepted(NamedTuple):
     policies=("heldp-ucb-l",),
     trust="local",
     note="the infimum over kappa is minimised numerically; epsilon_min is the V_L rule's unless given",
+    checked=False,
 )
 def heldp_ucb_l(problem: Problem, epsilon_min: float | None = None) -> Curve:
     """inf over kappa of sum max{8/(p0 gap) (1 + 4 sqrt(alpha0 + kappa Q))^2,
@@ -89,6 +94,7 @@ def heldp_ucb_l(problem: Problem, epsilon_min: float | None = None) -> Curve:
     trust="local",
     note="printed with p0 = P(level > epsilon_min), though the policy accepts level >= epsilon_min, and with "
     "e^(2 p0 kappa^2) where Theorem 7 has e^(2 kappa^2)",
+    checked=False,
 )
 def heldp_ucb_b_printed(problem: Problem, epsilon_min: float | None = None) -> Curve:
     """inf over kappa of sum 8/(p0 gap) (beta0 + kappa Q) log T + gap/(2 p0 kappa^2) log(p0 T e^(2 p0 kappa^2)) + gap/p0
@@ -112,6 +118,7 @@ def heldp_ucb_b_printed(problem: Problem, epsilon_min: float | None = None) -> C
     policies=("heldp-ucb-b",),
     trust="local",
     note="p0 counts users at epsilon_min too, and e^(2 kappa^2) is taken from Theorem 7, the larger of the two prints",
+    checked=False,
 )
 def heldp_ucb_b(problem: Problem, epsilon_min: float | None = None) -> Curve:
     """Theorem 10 with p0 = P(level >= epsilon_min) and e^(2 kappa^2), the infimum minimised numerically.
@@ -162,6 +169,7 @@ FREE = (
     trust="local",
     scope="every problem",
     note=FREE,
+    checked=False,
 )
 def heldp_ucb_l_distribution_free(problem: Problem, epsilon_min: float | None = None) -> Curve:
     """inf over kappa of 2 sqrt(8/p0 (1 + 4 sqrt(alpha0 + kappa Q))^2 K T log T) + K times the other terms at gap 1.
@@ -198,6 +206,7 @@ def heldp_ucb_l_distribution_free(problem: Problem, epsilon_min: float | None = 
     trust="local",
     scope="every problem",
     note=FREE,
+    checked=False,
 )
 def heldp_ucb_b_distribution_free(problem: Problem, epsilon_min: float | None = None) -> Curve:
     """inf over kappa of 2 sqrt(8/p0 (beta0 + kappa Q) K T log T) + K times the other terms at gap 1.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -115,7 +116,7 @@ class ClippedNormal:
     def expected(self, f: Callable[[float], float], epsilon_min: float) -> float:
         """E[f(level)] among the users at or above ``epsilon_min``, by Gauss's quadrature in the level's logarithm."""
         top = min(self.high, max(self.mean, epsilon_min) + 12.0 * self.sd)
-        nodes, weights = np.polynomial.legendre.leggauss(400)
+        nodes, weights = _quadrature()
         low, high = math.log(positive("epsilon_min", epsilon_min)), math.log(top)
         x = np.exp(0.5 * (high - low) * (nodes + 1.0) + low)
         density = np.exp(-0.5 * ((x - self.mean) / self.sd) ** 2) / (self.sd * math.sqrt(2.0 * math.pi))
@@ -130,6 +131,13 @@ class ClippedNormal:
         shares = none + (1.0 - none) * (np.arange(60) + 0.5) / 60
         levels = self.mean + self.sd * ndtri(shares)
         return [float(level) for level in levels if 0.0 < level <= self.high]
+
+
+@cache
+def _quadrature() -> tuple[Floats, Floats]:
+    """Gauss and Legendre's nodes and weights on [-1, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    return nodes, weights
 
 
 Population = Levels | ClippedNormal

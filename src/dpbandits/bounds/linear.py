@@ -72,6 +72,7 @@ def linear_minimax_lower(problem: LinearProblem) -> Curve:
     "actions that span R^d, one of them best; any consistent epsilon-private policy; regret / log(horizon) as it grows",
     trust="central",
     note="as stated: Fact 2's step from G >= N_j a_j a_j' to |a_j' G^-1 b| is not justified",
+    checked=False,
 )
 def linear_lower(problem: LinearProblem) -> Curve:
     """c(A, theta) log T, with ``structural_constant``.
