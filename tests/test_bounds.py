@@ -291,6 +291,19 @@ def test_heldp_distribution_free() -> None:
     assert free == pytest.approx(minimised(bernoulli), rel=1e-7)
 
 
+def test_heldp_corollary_13() -> None:
+    normal = Problem.gaussian([0.9, 0.6], 10**6, levels=FIVE)
+    plain = Problem.bernoulli([0.9, 0.6], 10**6, levels=FIVE)
+    factor = (math.e / 0.2066) ** 2
+    assert value(heterogeneous.heldp_ucb_ls(normal, epsilon_min=1.0)) == pytest.approx(
+        factor * value(heterogeneous.heldp_ucb_l(plain, epsilon_min=1.0))
+    )
+    assert value(heterogeneous.heldp_ucb_bs(normal, epsilon_min=1.0)) == pytest.approx(
+        factor * value(heterogeneous.heldp_ucb_b(plain, epsilon_min=1.0))
+    )
+    assert "rewards must be gaussian" in heterogeneous.heldp_ucb_ls(plain).holds
+
+
 def test_heldp_refuses() -> None:
     problem = Problem.bernoulli([0.9, 0.6], 10**6, levels=FIVE)
     assert "at or above epsilon_min = 200" in heterogeneous.heldp_ucb_b(problem, epsilon_min=200).holds
@@ -690,6 +703,10 @@ def test_problems_refuse_what_they_cannot_be() -> None:
         Problem.bernoulli([0.5], 0)
     with pytest.raises(InputError, match="epsilon must be positive and finite, got -1"):
         Problem.bernoulli([0.5], 10, epsilon=-1)
+    with pytest.raises(InputError, match="epsilon and levels must not both be given"):
+        Problem.bernoulli([0.5], 10, epsilon=1.0, levels=FIVE)
+    with pytest.raises(InputError, match="laws must be one for each arm of bounded rewards, got 0"):
+        Problem((0.5,), 10, family="bounded")
     with pytest.raises(InputError, match="unknown bound 'adap-ubc': did you mean adap-ucb"):
         theorem_named("adap-ubc")
 

@@ -61,7 +61,8 @@ def test_group_privacy_by_induction() -> None:
     for size in range(1, 6):
         together = math.exp(epsilon) * together + delta  # one more reward: P <= e^eps P' + delta
         assert composition.group(epsilon, delta, size) == pytest.approx((size * epsilon, together), rel=1e-12)
-    assert composition.group(5.0, 0.5, 10)[1] == 1.0
+    assert composition.group(5.0, 0.5, 1000)[1] == 1.0
+    assert composition.group(0.5, 0.0, 4) == (2.0, 0.0)
 
 
 # --- homogeneous -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,14 @@ Form = Literal["printed", "corrected"]
 Trust = Literal["any", "local", "central"]
 Scope = Literal["this problem", "some problem", "every problem"]
 Curve = Callable[[float], float]
-Q = TypeVar("Q")
+
+
+class _Asked(Protocol):
+    @property
+    def horizon(self) -> int: ...
+
+
+Q = TypeVar("Q", bound=_Asked)
 P = ParamSpec("P")
 
 
@@ -102,7 +109,7 @@ class Theorem(Generic[Q, P]):
         value, holds, curve = None, s.holds, None
         try:
             curve = self._curve(problem, *args, **kwargs)
-            value = curve(float(problem.horizon))  # type: ignore[attr-defined]  # every problem has one
+            value = curve(float(problem.horizon))
         except DoesNotHold as reason:
             holds = f"does not apply: {reason}"
         return Bound(

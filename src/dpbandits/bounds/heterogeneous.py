@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
 from dpbandits.bounds.levels import Mechanism, best_epsilon_min, response_cost
-from dpbandits.bounds.local import gap_bound
+from dpbandits.bounds.local import GAUSSIAN_SLOPE, NORMAL, gap_bound, need_normal
 from dpbandits.bounds.problem import Problem
 from dpbandits.mechanisms import debias_variance
 from dpbandits.numerics import positive_log
@@ -26,9 +26,11 @@ __all__ = [
     "heldp_ucb_b_distribution_free",
     "heldp_ucb_b_homogeneous",
     "heldp_ucb_b_printed",
+    "heldp_ucb_bs",
     "heldp_ucb_l",
     "heldp_ucb_l_distribution_free",
     "heldp_ucb_l_homogeneous",
+    "heldp_ucb_ls",
 ]
 
 HELDP = "heterogeneous-levels paper (HeLDP)"
@@ -67,22 +69,7 @@ def heldp_ucb_l(problem: Problem, epsilon_min: float | None = None) -> Curve:
     9479
     """
     problem.need_unit_rewards()
-    users = _accepted(problem, epsilon_min, "laplace")
-    gaps = np.array(problem.gaps)
-
-    def curve(horizon: float) -> float:
-        log = positive_log(horizon)
-        forced = 2.0 * gaps / (users.share * users.mean**2) * _warm_up(users) * log
-
-        def total(kappa: Floats) -> Floats:
-            played = _laplace(users, kappa)[:, None] / gaps * log
-            drift = _drift(users, kappa, horizon, 1.0) * np.sum(gaps)
-            return np.asarray(np.sum(np.maximum(played, forced), axis=1) + drift)
-
-        rest = (2.0 / users.share + 2.0 * math.pi**2 / 3.0) * float(np.sum(gaps))
-        return _least(total, users) + rest
-
-    return curve
+    return _laplace_curve(problem, _accepted(problem, epsilon_min, "laplace"))
 
 
 @theorem(
@@ -152,6 +139,51 @@ def heldp_ucb_b_homogeneous(problem: Problem) -> Curve:
     """
     problem.need_unit_rewards()
     return gap_bound(problem, response_cost(problem.one_epsilon(), "bernoulli"), 2.0 + math.pi**2 / 3.0)
+
+
+@theorem(
+    Problem,
+    "upper",
+    f"{HELDP}, Corollary 13",
+    f"{NORMAL}; users' levels independent of rewards",
+    policies=("heldp-ucb-ls",),
+    trust="local",
+    note="c_s is 0.2066/e, of Ren et al. 2020, Lemma 7: the paper names no value",
+    checked=False,
+)
+def heldp_ucb_ls(problem: Problem, epsilon_min: float | None = None) -> Curve:
+    """Theorem 7 over c_s^2.
+
+    >>> problem = Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)
+    >>> round(heldp_ucb_ls(problem).value / heldp_ucb_l(Problem.bernoulli([0.9, 0.6], 1000, epsilon=2.0)).value, 1)
+    173.1
+    """
+    need_normal(problem)
+    bounded = _laplace_curve(problem, _accepted(problem, epsilon_min, "laplace"))
+    return lambda horizon: bounded(horizon) / GAUSSIAN_SLOPE**2
+
+
+@theorem(
+    Problem,
+    "upper",
+    f"{HELDP}, Corollary 13",
+    f"{NORMAL}; users' levels independent of rewards",
+    policies=("heldp-ucb-bs",),
+    trust="local",
+    note="c_s is 0.2066/e, of Ren et al. 2020, Lemma 7: the paper names no value; over the corrected Theorem 10",
+    form="corrected",
+    checked=False,
+)
+def heldp_ucb_bs(problem: Problem, epsilon_min: float | None = None) -> Curve:
+    """The corrected Theorem 10 over c_s^2.
+
+    >>> problem = Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)
+    >>> round(heldp_ucb_bs(problem).value / heldp_ucb_b(Problem.bernoulli([0.9, 0.6], 1000, epsilon=2.0)).value, 1)
+    173.1
+    """
+    need_normal(problem)
+    bounded = _bernoulli_curve(problem, _accepted(problem, epsilon_min, "bernoulli"), 1.0)
+    return lambda horizon: bounded(horizon) / GAUSSIAN_SLOPE**2
 
 
 FREE = (
@@ -227,6 +259,25 @@ def heldp_ucb_b_distribution_free(problem: Problem, epsilon_min: float | None = 
             return np.asarray(played + arms * _drift(users, kappa, horizon, 1.0))
 
         return _least(total, users) + arms * (1.0 / users.share + math.pi**2 / 3.0)
+
+    return curve
+
+
+def _laplace_curve(problem: Problem, users: _Accepted) -> Curve:
+    """Theorem 7."""
+    gaps = np.array(problem.gaps)
+
+    def curve(horizon: float) -> float:
+        log = positive_log(horizon)
+        forced = 2.0 * gaps / (users.share * users.mean**2) * _warm_up(users) * log
+
+        def total(kappa: Floats) -> Floats:
+            played = _laplace(users, kappa)[:, None] / gaps * log
+            drift = _drift(users, kappa, horizon, 1.0) * np.sum(gaps)
+            return np.asarray(np.sum(np.maximum(played, forced), axis=1) + drift)
+
+        rest = (2.0 / users.share + 2.0 * math.pi**2 / 3.0) * float(np.sum(gaps))
+        return _least(total, users) + rest
 
     return curve
 

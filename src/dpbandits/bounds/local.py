@@ -8,13 +8,14 @@ from functools import cache
 import numpy as np
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
-from dpbandits.bounds.levels import response_cost
+from dpbandits.bounds.levels import Mechanism, response_cost
 from dpbandits.bounds.problem import Problem
 from dpbandits.mechanisms import response_probability
 from dpbandits.numerics import kl, positive_log
 
 __all__ = [
     "GAUSSIAN_SLOPE",
+    "NORMAL",
     "SUB_GAUSSIAN_SLOPE",
     "gap_bound",
     "ldp_lower",
@@ -30,8 +31,8 @@ __all__ = [
     "ldp_ucb_ls_gaussian",
     "ldp_ucb_ls_slope",
     "ldp_ucb_ls_sub_gaussian",
+    "need_normal",
     "sigmoid_slope",
-    "through_sigmoid",
 ]
 
 REN = "Ren, Zhou, Liu & Shroff 2020"
@@ -326,15 +327,18 @@ def free_bound(problem: Problem, cost: float, after: float) -> Curve:
     return curve
 
 
-def through_sigmoid(problem: Problem, mechanism: str, after: float, slope: float | None) -> Curve:
-    """The bound for rewards in [0, 1] over slope^2; the exact least slope, which is at mean 1, where none is given."""
+def need_normal(problem: Problem) -> None:
+    """Say so where Lemma 7 does not hold."""
     problem.need("gaussian")
     if problem.sd > 1:
         raise DoesNotHold(f"the standard deviation must be at most 1, and is {problem.sd:g}")
     if min(problem.means) < 0 or problem.best > 1:
         raise DoesNotHold(f"means must lie in [0, 1], and reach from {min(problem.means):g} to {problem.best:g}")
-    epsilon = problem.one_epsilon()
-    cost = response_cost(epsilon, "laplace" if mechanism == "laplace" else "bernoulli")
-    bounded = gap_bound(problem, cost, after)
+
+
+def through_sigmoid(problem: Problem, mechanism: Mechanism, after: float, slope: float | None) -> Curve:
+    """The bound for rewards in [0, 1] over slope^2; the exact least slope, which is at mean 1, where none is given."""
+    need_normal(problem)
+    bounded = gap_bound(problem, response_cost(problem.one_epsilon(), mechanism), after)
     c = sigmoid_slope(1.0, problem.sd) if slope is None else slope
     return lambda horizon: bounded(horizon) / (c * c)

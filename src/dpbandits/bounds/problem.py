@@ -38,6 +38,10 @@ class Problem:
         positive("sd", self.sd)
         if self.epsilon is not None:
             positive("epsilon", self.epsilon)
+            if self.levels is not None:
+                raise InputError(f"epsilon and levels must not both be given, got {self.epsilon} and {self.levels}")
+        if len(self.laws) != (self.arms if self.family == "bounded" else 0):
+            raise InputError(f"laws must be one for each arm of bounded rewards, got {len(self.laws)}")
         for mean in self.means:
             if self.family != "gaussian" and not 0 <= mean <= 1:
                 raise InputError(f"means must lie in [0, 1], got {mean}")

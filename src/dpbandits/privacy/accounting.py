@@ -64,7 +64,7 @@ def theorem_3_4(rate: float, v: float, t: int, delta: float, *, as_printed: bool
     _check(rate, v, t)
     fraction("delta", delta)
     pure = rate * power_sum(1, t, 0.5 * v)
-    # e^x - 1 = x + x^2/2 + ..: each power of n^(-v/2) has its own sum, and by the tenth nothing is left.
+    # e^x - 1 = x + x^2/2 + ..: each power of n^(-v/2) has its own sum, and by the twentieth nothing is left.
     if as_printed:
         drift = t ** (-0.5 * v) * sum(power_sum(1, t, 0.5 * v * k) / math.factorial(k) for k in range(1, 20))
     else:
@@ -158,17 +158,17 @@ def _shortest(high: int, excess: Callable[[int], float]) -> int:
     """The least interval below ``high`` that does not exceed the target, otherwise ``high``, which is known not to.
 
     ``excess`` is about the logarithm of cost over target, and falls about as fast as the interval's logarithm grows or
-    half as fast: the secant's root in logarithms, kept in a bracket, needs five or six values.
+    half as fast: the secant's root in logarithms, kept in a bracket, needs five or six values; then bisection.
     """
     low, last, last_excess = 0, high, -math.inf
-    trial = high - 1
+    trial, trials = high - 1, 0
     while high - low > 1:
         over = excess(trial)
         low, high = (trial, high) if over > 0.0 else (low, trial)
         slope = (over - last_excess) / math.log(trial / last)
         root = trial * math.exp(-over / slope if -math.inf < slope < 0.0 else over)
-        last, last_excess = trial, over
-        trial = min(max(math.ceil(root), low + 1), high - 1)
+        last, last_excess, trials = trial, over, trials + 1
+        trial = min(max(math.ceil(root), low + 1), high - 1) if trials < 8 else (low + high) // 2
     return high
 
 
