@@ -34,7 +34,7 @@ from dpbandits.bounds import (
     theorem_named,
     theorems,
 )
-from dpbandits.bounds.divergences import d_eps, d_inf, gaussian_d_inf, gaussian_t_inf, t_inf
+from dpbandits.bounds.divergences import d_eps, d_inf, gaussian_d_inf, gaussian_t_inf, kl_across, t_inf
 from dpbandits.errors import InputError, MissingExtra
 from dpbandits.numerics import kl
 
@@ -69,6 +69,16 @@ def test_d_eps_limits() -> None:
     assert d_eps(0.2, 1.0, 0.5) == pytest.approx(0.4)
     for epsilon in (0.01, 0.3, 2.0):
         assert d_eps(0.3, 0.6, epsilon) <= min(kl(0.3, 0.6), epsilon * 0.3)
+
+
+@pytest.mark.parametrize("gap", [1e-14, 1e-9, 1e-6, 9e-6, 1.1e-5, 1e-3])
+@pytest.mark.parametrize("mean", [0.9, 0.1, 0.5])
+def test_kl_across_small_gaps(mean: float, gap: float) -> None:
+    """By the integral of (q - mean) / (q (1 - q)), which has no cancellation."""
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    step = 0.5 * gap * (nodes + 1)
+    integral = 0.5 * gap * float(np.dot(weights, step / ((mean + step) * (1 - mean - step))))
+    assert kl_across(mean, gap) == pytest.approx(integral, rel=1e-5)
 
 
 @pytest.mark.parametrize(("mean", "target"), [(0.3, 0.5), (0.0, 0.2), (0.001, 0.999), (0.89, 0.9)])
@@ -694,6 +704,37 @@ def test_a_failing_condition_gives_its_name_and_no_number() -> None:
     far = Problem.gaussian([3.0, 0.6], 100, epsilon=1.0)
     assert "means must lie in [0, 1]" in local.ldp_ucb_bs_gaussian(far).holds
     assert "one epsilon" in local.ldp_ucb_l(Problem.bernoulli([0.9, 0.6], 100)).holds
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1000.0])
+@pytest.mark.parametrize(
+    "means", [[0.5], [0.5, 0.5], [0.9, 0.9 - 1e-9], [1.0, 0.0], [0.5, 0.0], [0.001, 0.0001], [0.999, 0.998]]
+)
+def test_extremes_give_a_number_or_a_reason(means: list[float], epsilon: float) -> None:
+    for horizon in (1, 2, 10**9):
+        for problem in (
+            Problem.bernoulli(means, horizon, epsilon=epsilon),
+            Problem.gaussian(means, horizon, epsilon=epsilon),
+            Problem.bounded([Law.bernoulli(mean) for mean in means], horizon, epsilon=epsilon),
+        ):
+            for bound in evaluate(problem):
+                assert bound.value is None or 0 <= bound.value < math.inf, bound.name
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        Levels.uniform([1e-3, 100]),
+        Levels((0.0, 5.0), (0.9, 0.1)),
+        ClippedNormal(0.01, 3),
+        ClippedNormal(-1, 1),
+        ClippedNormal(200, 1),
+    ],
+)
+def test_extreme_populations_give_a_number_or_a_reason(levels: Levels | ClippedNormal) -> None:
+    for horizon in (1, 10, 10**9):
+        for bound in evaluate(Problem.bernoulli([0.9, 0.6], horizon, levels=levels)):
+            assert bound.value is None or 0 <= bound.value < math.inf, bound.name
 
 
 def test_problems_refuse_what_they_cannot_be() -> None:

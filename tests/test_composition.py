@@ -307,8 +307,11 @@ def test_exact_interval_refuses_the_impossible() -> None:
 
 
 def test_exact_interval_is_quick() -> None:
-    exact_interval(1.0, DELTA, 1.1, 1000)  # imports
-    for horizon, allowed in ((10**5, 0.6), (10**7, 2.0)):  # 0.17 s and 0.2 s when the machine is idle
-        start = time.perf_counter()
-        exact_interval(1.0, DELTA, 1.1, horizon)
-        assert time.perf_counter() - start < allowed
+    """The best of three, at three to five times what an idle core takes (0.16 s and 0.21 s)."""
+    for horizon, allowed in ((10**5, 0.6), (10**7, 1.0)):
+        seconds = []
+        for _ in range(3):
+            start = time.perf_counter()
+            exact_interval(1.0, DELTA, 1.1, horizon)
+            seconds.append(time.perf_counter() - start)
+        assert min(seconds) < allowed

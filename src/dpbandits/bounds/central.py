@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from scipy.optimize import brentq
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
-from dpbandits.bounds.divergences import d_eps
+from dpbandits.bounds.divergences import d_eps, kl_across
 from dpbandits.bounds.problem import Problem
 from dpbandits.errors import InputError, positive
-from dpbandits.numerics import kl, positive_log
+from dpbandits.numerics import positive_log
 
 __all__ = [
     "adap_klucb",
@@ -220,7 +220,7 @@ def adap_klucb_printed(problem: Problem, alpha: float = 3.1) -> Curve:
     def curve(horizon: float) -> float:
         total = remainder * len(problem.gaps)
         for arm, gap in zip(problem.worse, problem.gaps, strict=True):
-            total += 4.0 * gap * _enough(problem.means[arm], problem.best, epsilon, alpha, positive_log(horizon))
+            total += 4.0 * gap * _enough(problem.means[arm], gap, epsilon, alpha, positive_log(horizon))
         return total
 
     return curve
@@ -248,7 +248,7 @@ def adap_klucb(problem: Problem, alpha: float = 3.1) -> Curve:
     def curve(horizon: float) -> float:
         total = 0.0
         for arm, gap in zip(problem.worse, problem.gaps, strict=True):
-            enough = _enough(problem.means[arm], problem.best, epsilon, alpha, positive_log(horizon))
+            enough = _enough(problem.means[arm], gap, epsilon, alpha, positive_log(horizon))
             episode = 2.0 ** math.ceil(math.log2(max(enough, 1.0)))
             total += gap * (2.0 * episode + 1.5 + alpha / (alpha - 3.0))
         return total
@@ -335,20 +335,20 @@ def _minimax(problem: Problem, alpha: float, constant: float) -> Curve:
     return curve
 
 
-def _enough(mean: float, best: float, epsilon: float, alpha: float, log: float) -> float:
+def _enough(mean: float, gap: float, epsilon: float, alpha: float, log: float) -> float:
     """The infimum of Theorem 8 times log T: the least n for which some beta meets Equations (34) and (35) at 2^l = n.
 
-    The largest beta that (34) allows is best for (35). It puts mean + c gap at the z in [mean, best] with
-    kl(z, best) = alpha log T / n; mean + gamma gap is the x above the mean with kl(x, mean) = log T / n. So (35) asks
-    for (z - x) epsilon n >= (1 + alpha) log T, whose left side grows with n: gamma depends on l, but in no circle.
+    The largest beta that (34) allows is best for (35), and has kl(mean + c gap, best) = alpha log T / n; gamma has
+    kl(mean + gamma gap, mean) = log T / n. So (35) asks for (c - gamma) gap epsilon n >= (1 + alpha) log T, whose left
+    side grows with n: gamma depends on l, but in no circle.
     """
     if log <= 0.0:
         return 0.0
 
     def lack(log_n: float) -> float:
         n = math.exp(log_n)
-        room = _below(mean, best, alpha * log / n) - _above(mean, best, log / n)
-        return (1.0 + alpha) * log - room * epsilon * n
+        room = _towards_best(mean, gap, alpha * log / n) - _above_mean(mean, gap, log / n)
+        return (1.0 + alpha) * log - room * gap * epsilon * n
 
     low = high = math.log(log) - 10.0
     while lack(high) > 0.0:
@@ -358,19 +358,23 @@ def _enough(mean: float, best: float, epsilon: float, alpha: float, log: float) 
     return math.exp(float(brentq(lack, low, high, xtol=1e-12)))
 
 
-def _below(mean: float, best: float, budget: float) -> float:
-    """The z in [mean, best] with kl(z, best) = budget, ``mean`` where even that is nearer."""
-    if best >= 1.0:
-        return best
-    if kl(mean, best) <= budget:
-        return mean
-    return float(brentq(lambda z: kl(z, best) - budget, mean, best, xtol=1e-15))
+def _towards_best(mean: float, gap: float, budget: float) -> float:
+    """The c in [0, 1] with kl(mean + c gap, mean + gap) = budget; 0 where even the mean is nearer."""
+    if mean + gap >= 1.0:
+        return 1.0
+
+    def excess(c: float) -> float:
+        return kl_across(mean + c * gap, (1.0 - c) * gap) - budget
+
+    return float(brentq(excess, 0.0, 1.0, xtol=1e-14)) if excess(0.0) > 0.0 else 0.0
 
 
-def _above(mean: float, best: float, budget: float) -> float:
-    """The x in [mean, best] with kl(x, mean) = budget, ``best`` where even that is nearer."""
+def _above_mean(mean: float, gap: float, budget: float) -> float:
+    """The c in [0, 1] with kl(mean + c gap, mean) = budget; 1 where even the best is nearer."""
     if mean <= 0.0:
-        return mean
-    if kl(best, mean) <= budget:
-        return best
-    return float(brentq(lambda x: kl(x, mean) - budget, mean, best, xtol=1e-15))
+        return 0.0
+
+    def excess(c: float) -> float:
+        return kl_across(1.0 - mean - c * gap, c * gap) - budget
+
+    return float(brentq(excess, 0.0, 1.0, xtol=1e-14)) if excess(1.0) > 0.0 else 1.0

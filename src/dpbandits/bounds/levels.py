@@ -130,7 +130,7 @@ class ClippedNormal:
         none = float(ndtr(-self.mean / self.sd))
         shares = none + (1.0 - none) * (np.arange(60) + 0.5) / 60
         levels = self.mean + self.sd * ndtri(shares)
-        return [float(level) for level in levels if 0.0 < level <= self.high]
+        return sorted({min(float(level), self.high) for level in levels if level > 0.0})
 
 
 @cache
@@ -195,7 +195,7 @@ def best_epsilon_min(levels: Population, mechanism: Mechanism) -> float:
     """
     thresholds, costs = level_curve(levels, mechanism)
     least = int(np.argmin(costs))
-    if isinstance(levels, Levels):
+    if isinstance(levels, Levels) or len(thresholds) == 1:
         return thresholds[least]
     around = thresholds[max(least - 1, 0)], thresholds[min(least + 1, len(thresholds) - 1)]
     found = minimize_scalar(

@@ -8,10 +8,11 @@ from functools import cache
 import numpy as np
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
+from dpbandits.bounds.divergences import kl_across
 from dpbandits.bounds.levels import Mechanism, response_cost
 from dpbandits.bounds.problem import Problem
 from dpbandits.mechanisms import response_probability
-from dpbandits.numerics import kl, positive_log
+from dpbandits.numerics import positive_log
 
 __all__ = [
     "GAUSSIAN_SLOPE",
@@ -112,10 +113,10 @@ def ldp_lower_randomised_response(problem: Problem) -> Curve:
     problem.need_unit_rewards()
     problem.need_room()
     epsilon = problem.one_epsilon()
-    best = response_probability(problem.best, epsilon)
+    slope = math.tanh(0.5 * epsilon)
     rate = sum(
-        (problem.best - problem.means[arm]) / kl(response_probability(problem.means[arm], epsilon), best)
-        for arm in problem.worse
+        gap / kl_across(response_probability(problem.means[arm], epsilon), slope * gap)
+        for arm, gap in zip(problem.worse, problem.gaps, strict=True)
     )
     return lambda horizon: rate * positive_log(horizon)
 

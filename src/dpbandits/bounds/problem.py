@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dpbandits.bounds.bound import DoesNotHold
-from dpbandits.bounds.divergences import Law, d_inf, gaussian_d_inf, gaussian_t_inf, t_inf
+from dpbandits.bounds.divergences import Law, d_inf, gaussian_d_inf, gaussian_t_inf, kl_across, t_inf
 from dpbandits.bounds.levels import Levels, Population
 from dpbandits.errors import InputError, at_least, positive
-from dpbandits.numerics import kl
 
 __all__ = ["LinearProblem", "Problem"]
 
@@ -97,7 +96,9 @@ class Problem:
         """d_inf: the KL divergence from the arm's law to the nearest of its family with a mean above the best."""
         if self.family == "gaussian":
             return gaussian_d_inf(self.best - self.means[arm], self.sd)
-        return kl(self.means[arm], self.best) if self.family == "bernoulli" else d_inf(self.laws[arm], self.best)
+        if self.family == "bounded":
+            return d_inf(self.laws[arm], self.best)
+        return kl_across(self.means[arm], self.best - self.means[arm])
 
     def tv_gap(self, arm: int) -> float:
         """t_inf: the same in total variation."""
