@@ -158,6 +158,17 @@ def test_heterogeneous_counts_and_own_deltas() -> None:
     assert own == pytest.approx(1 - 0.99 * 0.98, rel=1e-9)
 
 
+def test_heterogeneous_refuses() -> None:
+    with pytest.raises(InputError, match="total must not be negative, got -1"):
+        composition.heterogeneous_delta([0.1], -1)
+    with pytest.raises(InputError, match="epsilons must be positive and finite, got 0"):
+        composition.heterogeneous([0.1, 0.0], 1e-6)
+    with pytest.raises(InputError, match="counts must be one whole number"):
+        composition.heterogeneous([0.1, 0.2], 1e-6, counts=[1])
+    with pytest.raises(InputError, match=r"delta must be at least 0\.01"):
+        composition.heterogeneous([0.1], 1e-6, deltas=[0.01])
+
+
 def test_every_composition_in_order() -> None:
     epsilons = [0.01 + 0.001 * i for i in range(100)]
     optimal = composition.heterogeneous(epsilons, 1e-6)
@@ -277,6 +288,27 @@ def test_exact_interval_beats_corollary_3_2(epsilon: float, theirs: int, horizon
     assert ours < theirs / 4
     assert interval_cost(ours, 1.1, horizon, DELTA).epsilon <= epsilon * (1 + 1e-6)
     assert interval_cost(ours - 1, 1.1, horizon, DELTA).epsilon > epsilon
+
+
+def test_blocks_of_releases_round_up_and_hardly() -> None:
+    e = np.arange(20, 10**5 + 1, 20, dtype=np.float64) ** -0.55
+    cost = interval_cost(20, 1.1, 10**5, DELTA)
+    one_by_one = (
+        float(e.sum()),
+        composition.advanced(e, DELTA),
+        composition.heterogeneous(e, DELTA),
+        renyi.rdp_to_dp(lambda order: float(np.sum(renyi.laplace_rdp(e, order))), DELTA),
+    )
+    for blocks, exact in zip(cost, one_by_one, strict=True):
+        assert exact * (1 - 1e-4) <= blocks <= exact * 1.001
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "intervals"), [(1.0, {10**5: 44, 10**6: 51, 10**7: 56}), (0.1, {10**5: 1307, 10**6: 1706, 10**7: 2030})]
+)
+def test_exact_intervals_of_the_documentation(epsilon: float, intervals: dict[int, int]) -> None:
+    for horizon, interval in intervals.items():
+        assert exact_interval(epsilon, DELTA, 1.1, horizon) == pytest.approx(interval, rel=1e-3)
 
 
 def test_exact_interval_against_every_interval() -> None:

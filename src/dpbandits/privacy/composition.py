@@ -148,6 +148,8 @@ def heterogeneous_delta(
     """
     e, m = _counted(epsilons, counts)
     log_own = sum(math.log1p(-fraction("deltas", delta, zero=True)) for delta in deltas)
+    if not total >= 0:
+        raise InputError(f"total must not be negative, got {total}")
     left = float(np.dot(m, e)) - total
     if left <= 0.0:
         return _with_own(0.0, log_own)

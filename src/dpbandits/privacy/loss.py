@@ -103,7 +103,7 @@ def composed_loss(e: Floats, m: Floats, tilt: float) -> Loss:
     step = 2.0 * half / (points - 4)
     cells = _Cells.connecting(e, step, tilt)
     reach = (cells.cell + 1) * step
-    outside = 0.0
+    outside = 0.0  # where the window reaches from below 0 to beyond the largest loss
     if float(np.dot(m, reach)) > half:
         outside = 2.0 * math.exp(-0.5 * half * half / float(np.dot(m, reach * reach)))
     origin = round(float(np.dot(m, cells.mean)) / step) - points // 2
