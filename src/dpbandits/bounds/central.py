@@ -182,7 +182,7 @@ def adap_ucb_printed(problem: Problem, alpha: float = 3.1) -> Curve:
     form="corrected",
     policies=("adap-ucb",),
     trust="central",
-    note="Equation (32) solved exactly; in the printed form the constant would be 4 (3 + sqrt 5) = 20.95, not 16",
+    note="Equation (32) solved exactly; in the printed form the constant would be 4 (3 + sqrt 5) = 20.94, not 16",
 )
 def adap_ucb(problem: Problem, alpha: float = 3.1) -> Curve:
     """sum 4 alpha / gap * (1 + 2 u + sqrt(1 + 4 u)) * log T + 3 alpha / (alpha - 3), with u = gap / epsilon.
