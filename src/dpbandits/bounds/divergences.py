@@ -1,0 +1,167 @@
+"""How far a reward distribution is from one with a better mean: in KL, in total variation, and under privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from dpbandits.errors import InputError
+from dpbandits.numerics import kl
+
+__all__ = [
+    "Law",
+    "d_eps",
+    "d_inf",
+    "gaussian_d_inf",
+    "gaussian_t_inf",
+    "kl_across",
+    "t_inf",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A reward distribution on finitely many points of [0, 1].
+
+    >>> Law.bernoulli(0.25).mean, Law.of([0.4, 1.0]).mean
+    (0.25, 0.7)
+    """
+
+    support: tuple[float, ...]
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.support or len(self.support) != len(self.weights):
+            raise InputError(f"weights must be one for each point of the support, got {len(self.weights)}")
+        for point in self.support:
+            if not 0 <= point <= 1:
+                raise InputError(f"support must lie in [0, 1], got {point}")
+        if min(self.weights) < 0 or abs(sum(self.weights) - 1.0) > 1e-9:
+            raise InputError(f"weights must be at least 0 and add up to 1, got {sum(self.weights)}")
+
+    @classmethod
+    def bernoulli(cls, mean: float) -> Law:
+        """Rewards 0 and 1."""
+        return cls((0.0, 1.0), (1.0 - mean, mean))
+
+    @classmethod
+    def of(cls, rewards: Iterable[float]) -> Law:
+        """The empirical distribution of a sample."""
+        points, counts = np.unique(np.asarray(list(rewards), dtype=np.float64), return_counts=True)
+        return cls(tuple(points.tolist()), tuple((counts / counts.sum()).tolist()))
+
+    @classmethod
+    def of_quantiles(cls, quantile: Callable[[float], float], points: int = 1000) -> Law:
+        """A continuous distribution by its quantile function: ``points`` equal masses, each at its median."""
+        return cls.of(quantile((i + 0.5) / points) for i in range(points))
+
+    @property
+    def mean(self) -> float:
+        """The mean reward."""
+        return math.fsum(x * w for x, w in zip(self.support, self.weights, strict=True))
+
+
+def kl_across(mean: float, gap: float) -> float:
+    """kl(mean, mean + gap) without cancellation, however small the gap: ``numerics.kl`` loses it below 1e-7.
+
+    >>> round(kl_across(0.5, 0.25), 6), round(kl_across(0.5, 1e-12) / 2e-24, 6)
+    (0.143841, 1.0)
+    """
+    rest = 1.0 - mean
+    if 0.0 < gap < 1e-5 * min(mean, rest):
+        return 0.5 * gap * gap * (1.0 / (mean * rest) + gap * (2.0 / 3.0) * (rest**-2 - mean**-2))
+    return kl(mean, mean + gap)
+
+
+def d_eps(x: float, y: float, epsilon: float) -> float:
+    """inf over z of epsilon |z - x| + kl(z, y): how fast an epsilon-private policy tells Bernoulli x from Bernoulli y.
+
+    Azize, Wu, Honda, Orabona, Ito & Basu 2025. In closed form for x <= y: kl(x, y) where x >= z, with
+    z = y e^-epsilon / (1 - y + y e^-epsilon), otherwise -epsilon x - log(1 - y + y e^-epsilon); x > y by symmetry.
+    It tends to kl(x, y) as epsilon grows, and is about epsilon |x - y| where epsilon is small.
+
+    >>> round(d_eps(0.1, 0.8, 0.5), 6), round(d_eps(0.1, 0.8, 50.0) - kl(0.1, 0.8), 6)
+    (0.328009, 0.0)
+    """
+    if x > y:
+        x, y = 1.0 - x, 1.0 - y
+    shrunk = y * math.exp(-epsilon)
+    normal = 1.0 - y + shrunk
+    if normal <= 0.0 or x >= shrunk / normal:
+        return kl_across(x, y - x)
+    return -epsilon * x - math.log1p(y * math.expm1(-epsilon))
+
+
+def d_inf(law: Law, target: float) -> float:
+    """inf of KL(law, Q) over distributions Q on [0, 1] with mean above ``target``; infinite where there is none.
+
+    Honda & Takemura 2010, Theorem 8: the largest value of E log(1 - s (X - target)) over s in [0, 1/(1 - target)], a
+    concave function of one variable.
+
+    >>> round(d_inf(Law.bernoulli(0.3), 0.5) - kl(0.3, 0.5), 12), round(d_inf(Law.of([0.4, 1.0]), 0.9), 6)
+    (0.0, 0.293893)
+    """
+    if target >= 1.0:
+        return math.inf
+    if law.mean >= target:
+        return 0.0
+    x, w = _arrays(law)
+    most = 1.0 / (1.0 - target)
+
+    def slope(s: float) -> float:
+        return float(np.dot(w, (target - x) / (1.0 - s * (x - target))))
+
+    high = most * (1.0 - 1e-15) if x[-1] >= 1.0 else most
+    best = high if slope(high) >= 0.0 else float(brentq(slope, 0.0, high, xtol=1e-14, rtol=1e-14))
+    return float(np.dot(w, np.log1p(-best * (x - target))))
+
+
+def t_inf(law: Law, target: float) -> float:
+    """inf of the total variation from ``law`` over distributions on [0, 1] with mean above ``target``.
+
+    The mass that must move: a mass taken from x and put on 1 gains 1 - x, so the lowest rewards move first.
+
+    >>> round(t_inf(Law.bernoulli(0.3), 0.5), 12), round(t_inf(Law.of([0.4, 1.0]), 0.85), 12)
+    (0.2, 0.25)
+    """
+    if target >= 1.0:
+        return math.inf
+    lacking = target - law.mean
+    moved = 0.0
+    for x, weight in sorted(zip(law.support, law.weights, strict=True)):
+        if lacking <= weight * (1.0 - x):
+            return moved + max(lacking, 0.0) / (1.0 - x) if x < 1.0 else moved
+        lacking -= weight * (1.0 - x)
+        moved += weight
+    return moved
+
+
+def gaussian_d_inf(gap: float, sd: float) -> float:
+    """The KL divergence between two normal distributions of standard deviation ``sd`` whose means differ by ``gap``.
+
+    >>> gaussian_d_inf(0.5, 1.0)
+    0.125
+    """
+    return 0.5 * (gap / sd) ** 2
+
+
+def gaussian_t_inf(gap: float, sd: float) -> float:
+    """Their total variation: 2 Phi(gap / (2 sd)) - 1.
+
+    >>> round(gaussian_t_inf(0.5, 1.0), 6)
+    0.197413
+    """
+    return math.erf(gap / (2.0 * math.sqrt(2.0) * sd))
+
+
+def _arrays(law: Law) -> tuple[Floats, Floats]:
+    order = np.argsort(law.support)
+    x, w = np.asarray(law.support, dtype=np.float64)[order], np.asarray(law.weights, dtype=np.float64)[order]
+    return x[w > 0], w[w > 0]

@@ -1,0 +1,345 @@
+"""Local privacy with one epsilon for all (Ren, Zhou, Liu & Shroff 2020)."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+
+from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
+from dpbandits.bounds.divergences import kl_across
+from dpbandits.bounds.levels import Mechanism, response_cost
+from dpbandits.bounds.problem import Problem
+from dpbandits.mechanisms import response_probability
+from dpbandits.numerics import positive_log
+
+__all__ = [
+    "GAUSSIAN_SLOPE",
+    "NORMAL",
+    "SUB_GAUSSIAN_SLOPE",
+    "gap_bound",
+    "ldp_lower",
+    "ldp_lower_printed",
+    "ldp_lower_randomised_response",
+    "ldp_ucb_b",
+    "ldp_ucb_b_distribution_free",
+    "ldp_ucb_bs_gaussian",
+    "ldp_ucb_bs_slope",
+    "ldp_ucb_bs_sub_gaussian",
+    "ldp_ucb_l",
+    "ldp_ucb_l_distribution_free",
+    "ldp_ucb_ls_gaussian",
+    "ldp_ucb_ls_slope",
+    "ldp_ucb_ls_sub_gaussian",
+    "need_normal",
+    "sigmoid_slope",
+]
+
+REN = "Ren, Zhou, Liu & Shroff 2020"
+UNIT = "rewards in [0, 1]; every horizon"
+ASYMPTOTIC = "any consistent policy; regret / log(horizon) as the horizon grows"
+RESPONSES = ("ldp-ucb-b", "ldp-klucb-b", "ldp-ts-b", "ldp-imed-b")
+NORMAL = (
+    "rewards with the same sub-Gaussian noise (variance proxy at most 1) on every arm, means in [0, 1]; every horizon"
+)
+AFTER_L, AFTER_B = 1.0 + 2.0 * math.pi**2 / 3.0, 1.0 + math.pi**2 / 3.0  # what each gap adds beside the logarithm
+
+#: c_s of Lemma 7: the least slope of E[sigmoid(m + Z)] in m over [0, 1], for any sub-Gaussian Z and for a normal one.
+SUB_GAUSSIAN_SLOPE, GAUSSIAN_SLOPE = 0.0765 / math.e, 0.2066 / math.e
+
+
+@theorem(
+    Problem,
+    "lower",
+    f"{REN}, Theorem 1",
+    f"Bernoulli rewards; {ASYMPTOTIC}",
+    trust="local",
+    note="vanishes as epsilon grows, where privacy costs nothing but learning still does: see ldp-lower",
+)
+def ldp_lower_printed(problem: Problem) -> Curve:
+    """sum 1/gap / (e^epsilon - e^-epsilon)^2 * log T.
+
+    >>> round(ldp_lower_printed(Problem.bernoulli([0.9, 0.6], 1000, epsilon=0.5)).value, 4)
+    21.1993
+    """
+    problem.need("bernoulli")
+    problem.need_room()
+    epsilon = problem.one_epsilon()
+    rate = sum(1.0 / gap for gap in problem.gaps) / (2.0 * math.sinh(min(epsilon, 300.0))) ** 2
+    return lambda horizon: rate * positive_log(horizon)
+
+
+@theorem(
+    Problem,
+    "lower",
+    f"{REN}, Theorem 1, with Lai & Robbins 1985",
+    f"Bernoulli rewards; {ASYMPTOTIC}",
+    form="corrected",
+    trust="local",
+    note="the larger of Theorem 1 and the bound without privacy, which a private policy cannot beat either",
+)
+def ldp_lower(problem: Problem) -> Curve:
+    """max of sum 1/gap / (2 sinh epsilon)^2 and sum gap / kl(mean, best), times log T.
+
+    >>> round(ldp_lower(Problem.bernoulli([0.9, 0.6], 1000, epsilon=0.5)).value, 4)
+    21.1993
+    >>> round(ldp_lower(Problem.bernoulli([0.9, 0.6], 1000, epsilon=5.0)).value, 4)
+    6.6583
+    """
+    problem.need("bernoulli")
+    problem.need_room()
+    epsilon = problem.one_epsilon()
+    private = sum(1.0 / gap for gap in problem.gaps) / (2.0 * math.sinh(min(epsilon, 300.0))) ** 2
+    learning = sum((problem.best - problem.means[arm]) / problem.kl_gap(arm) for arm in problem.worse)
+    return lambda horizon: max(private, learning) * positive_log(horizon)
+
+
+@theorem(
+    Problem,
+    "lower",
+    "Lai & Robbins 1985 on randomised responses (Gajane, Urvoy & Kaufmann 2018)",
+    f"rewards in [0, 1] that reach the policy through Convert-to-Bernoulli; {ASYMPTOTIC}",
+    policies=RESPONSES,
+    trust="local",
+    note="tight: kl-UCB, Thompson sampling and IMED on the responses reach it",
+)
+def ldp_lower_randomised_response(problem: Problem) -> Curve:
+    """sum gap / kl(response mean, best one) * log T, with response means 1/2 + (2 mean - 1) tanh(epsilon/2) / 2.
+
+    >>> round(ldp_lower_randomised_response(Problem.bernoulli([0.9, 0.6], 1000, epsilon=0.5)).value, 2)
+    187.54
+    """
+    problem.need_unit_rewards()
+    problem.need_room()
+    epsilon = problem.one_epsilon()
+    slope = math.tanh(0.5 * epsilon)
+    rate = sum(
+        gap / kl_across(response_probability(problem.means[arm], epsilon), slope * gap)
+        for arm, gap in zip(problem.worse, problem.gaps, strict=True)
+    )
+    return lambda horizon: rate * positive_log(horizon)
+
+
+@theorem(Problem, "upper", f"{REN}, Theorem 4", UNIT, policies=("ldp-ucb-l",), trust="local")
+def ldp_ucb_l(problem: Problem) -> Curve:
+    """sum 8 (1 + 4/epsilon)^2 / gap * log T + (1 + 2 pi^2/3) gap.
+
+    >>> round(ldp_ucb_l(Problem.bernoulli([0.9, 0.6], 1000, epsilon=2.0)).value, 2)
+    1660.14
+    """
+    problem.need_unit_rewards()
+    return gap_bound(problem, response_cost(problem.one_epsilon(), "laplace"), AFTER_L)
+
+
+@theorem(Problem, "upper", f"{REN}, Theorem 6", UNIT, policies=("ldp-ucb-b",), trust="local")
+def ldp_ucb_b(problem: Problem) -> Curve:
+    """sum 8 coth(epsilon/2)^2 / gap * log T + (1 + pi^2/3) gap.
+
+    >>> round(ldp_ucb_b(Problem.bernoulli([0.9, 0.6], 1000, epsilon=2.0)).value, 2)
+    318.87
+    """
+    problem.need_unit_rewards()
+    return gap_bound(problem, response_cost(problem.one_epsilon(), "bernoulli"), AFTER_B)
+
+
+FREE_NOTE = (
+    "printed as O(sqrt(K T log T) / epsilon), which is wrong for epsilon > 1; the constants are those of the proof "
+    "with the factor of the gap-dependent bound kept"
+)
+
+
+@theorem(
+    Problem,
+    "upper",
+    f"{REN}, Theorem 4, distribution-free",
+    UNIT,
+    form="corrected",
+    policies=("ldp-ucb-l",),
+    trust="local",
+    scope="every problem",
+    note=FREE_NOTE,
+)
+def ldp_ucb_l_distribution_free(problem: Problem) -> Curve:
+    """2 sqrt(8 (1 + 4/epsilon)^2 K T log T) + (1 + 2 pi^2/3) K.
+
+    >>> round(ldp_ucb_l_distribution_free(Problem.bernoulli([0.9, 0.6], 10**6, epsilon=2.0)).value)
+    89221
+    """
+    problem.need_unit_rewards()
+    return free_bound(problem, response_cost(problem.one_epsilon(), "laplace"), AFTER_L)
+
+
+@theorem(
+    Problem,
+    "upper",
+    f"{REN}, Theorem 6, distribution-free",
+    UNIT,
+    form="corrected",
+    policies=("ldp-ucb-b",),
+    trust="local",
+    scope="every problem",
+    note=FREE_NOTE,
+)
+def ldp_ucb_b_distribution_free(problem: Problem) -> Curve:
+    """2 sqrt(8 coth(epsilon/2)^2 K T log T) + (1 + pi^2/3) K.
+
+    >>> round(ldp_ucb_b_distribution_free(Problem.bernoulli([0.9, 0.6], 10**6, epsilon=2.0)).value)
+    39052
+    """
+    problem.need_unit_rewards()
+    return free_bound(problem, response_cost(problem.one_epsilon(), "bernoulli"), AFTER_B)
+
+
+@theorem(Problem, "upper", f"{REN}, Corollary 10", NORMAL, policies=("ldp-ucb-ls",), trust="local")
+def ldp_ucb_ls_sub_gaussian(problem: Problem) -> Curve:
+    """Theorem 4 over c_s^2, with c_s = 0.0765/e.
+
+    >>> ldp_ucb_ls_sub_gaussian(Problem.bernoulli([0.9, 0.6], 1000, epsilon=2.0)).holds
+    'does not apply: rewards must be gaussian, and are bernoulli'
+    """
+    return through_sigmoid(problem, "laplace", AFTER_L, SUB_GAUSSIAN_SLOPE)
+
+
+@theorem(
+    Problem,
+    "upper",
+    f"{REN}, Corollary 10 with Lemma 7 for normal noise",
+    NORMAL,
+    policies=("ldp-ucb-ls",),
+    trust="local",
+)
+def ldp_ucb_ls_gaussian(problem: Problem) -> Curve:
+    """Theorem 4 over c_s^2, with c_s = 0.2066/e.
+
+    >>> problem = Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)
+    >>> round(ldp_ucb_ls_sub_gaussian(problem).value / ldp_ucb_ls_gaussian(problem).value, 3)
+    7.294
+    """
+    return through_sigmoid(problem, "laplace", AFTER_L, GAUSSIAN_SLOPE)
+
+
+SLOPE_NOTE = (
+    "c_s is computed, not bounded: the least slope of E[sigmoid(m + Z)] over m in [0, 1], for normal Z of this sd"
+)
+
+
+@theorem(
+    Problem,
+    "upper",
+    f"{REN}, Corollary 10 with the exact slope",
+    NORMAL,
+    form="corrected",
+    policies=("ldp-ucb-ls",),
+    trust="local",
+    note=SLOPE_NOTE,
+)
+def ldp_ucb_ls_slope(problem: Problem) -> Curve:
+    """Theorem 4 over c_s^2, with c_s the exact slope: 0.1779 where the standard deviation is 1.
+
+    >>> problem = Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)
+    >>> round(ldp_ucb_ls_gaussian(problem).value / ldp_ucb_ls_slope(problem).value, 2)
+    5.48
+    """
+    return through_sigmoid(problem, "laplace", AFTER_L, None)
+
+
+@theorem(
+    Problem,
+    "upper",
+    f"{REN}, Corollary 11",
+    NORMAL,
+    policies=("ldp-ucb-bs",),
+    trust="local",
+    note="the corollary calls the policy LDP-UCB-B",
+)
+def ldp_ucb_bs_sub_gaussian(problem: Problem) -> Curve:
+    """Theorem 6 over c_s^2, with c_s = 0.0765/e.
+
+    >>> round(ldp_ucb_bs_sub_gaussian(Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)).value)
+    402607
+    """
+    return through_sigmoid(problem, "bernoulli", AFTER_B, SUB_GAUSSIAN_SLOPE)
+
+
+@theorem(
+    Problem,
+    "upper",
+    f"{REN}, Corollary 11 with Lemma 7 for normal noise",
+    NORMAL,
+    policies=("ldp-ucb-bs",),
+    trust="local",
+)
+def ldp_ucb_bs_gaussian(problem: Problem) -> Curve:
+    """Theorem 6 over c_s^2, with c_s = 0.2066/e.
+
+    >>> round(ldp_ucb_bs_gaussian(Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)).value)
+    55201
+    """
+    return through_sigmoid(problem, "bernoulli", AFTER_B, GAUSSIAN_SLOPE)
+
+
+@theorem(
+    Problem,
+    "upper",
+    f"{REN}, Corollary 11 with the exact slope",
+    NORMAL,
+    form="corrected",
+    policies=("ldp-ucb-bs",),
+    trust="local",
+    note=SLOPE_NOTE,
+)
+def ldp_ucb_bs_slope(problem: Problem) -> Curve:
+    """Theorem 6 over c_s^2, with c_s the exact slope: 0.1779 where the standard deviation is 1.
+
+    >>> round(ldp_ucb_bs_slope(Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)).value)
+    10071
+    """
+    return through_sigmoid(problem, "bernoulli", AFTER_B, None)
+
+
+@cache
+def sigmoid_slope(mean: float, sd: float) -> float:
+    """The slope of E[sigmoid(m + sd Z)] in m at ``mean``, for standard normal Z.
+
+    >>> round(sigmoid_slope(1.0, 1.0), 4), round(sigmoid_slope(0.0, 1.0), 4)
+    (0.1779, 0.2066)
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    x = mean + sd * nodes
+    return float(np.dot(weights, 0.25 / np.cosh(0.5 * x) ** 2)) / math.sqrt(2.0 * math.pi)
+
+
+def gap_bound(problem: Problem, cost: float, after: float) -> Curve:
+    """sum 8 cost / gap * log T + after * gap."""
+    rate = sum(8.0 * cost / gap for gap in problem.gaps)
+    rest = after * sum(problem.gaps)
+    return lambda horizon: rate * positive_log(horizon) + rest
+
+
+def free_bound(problem: Problem, cost: float, after: float) -> Curve:
+    """The same for the worst gaps: arms within g lose g T at most, the others 8 cost / g * log T each; the best g."""
+
+    def curve(horizon: float) -> float:
+        if horizon < problem.arms:
+            raise DoesNotHold(f"the horizon must be at least the number of arms, and is {horizon:g}")
+        return 2.0 * math.sqrt(8.0 * cost * problem.arms * horizon * positive_log(horizon)) + after * problem.arms
+
+    return curve
+
+
+def need_normal(problem: Problem) -> None:
+    """Say so where Lemma 7 does not hold."""
+    problem.need("gaussian")
+    if problem.sd > 1:
+        raise DoesNotHold(f"the standard deviation must be at most 1, and is {problem.sd:g}")
+    if min(problem.means) < 0 or problem.best > 1:
+        raise DoesNotHold(f"means must lie in [0, 1], and reach from {min(problem.means):g} to {problem.best:g}")
+
+
+def through_sigmoid(problem: Problem, mechanism: Mechanism, after: float, slope: float | None) -> Curve:
+    """The bound for rewards in [0, 1] over slope^2; the exact least slope, which is at mean 1, where none is given."""
+    need_normal(problem)
+    bounded = gap_bound(problem, response_cost(problem.one_epsilon(), mechanism), after)
+    c = sigmoid_slope(1.0, problem.sd) if slope is None else slope
+    return lambda horizon: bounded(horizon) / (c * c)
