@@ -85,7 +85,7 @@ def test_a_float_means_its_shortest_text(value: float) -> None:
 BAD_TEXTS = ("", "0", "0.0", "-1", "+1", "1e-3", " 1", "1 ", "1/0", "1/", "/3", ".5", "1.", "1/2.5", "nan", "inf")
 
 
-@pytest.mark.parametrize("value", [*BAD_TEXTS, "\N{ARABIC-INDIC DIGIT ONE}", "9" * 65])
+@pytest.mark.parametrize("value", [*BAD_TEXTS, "\N{ARABIC-INDIC DIGIT ONE}", "9" * 201])
 def test_text_that_is_no_positive_rational_is_refused_by_name(value: str) -> None:
     with pytest.raises(InputError, match=r'^limit must be positive, as "0.1" or "1/3", got \''):
         rational("limit", value)

@@ -12,7 +12,7 @@ from dpbandits.errors import InputError
 Exactly = str | int | float | Fraction
 
 #: The longest text that is read: a level comes from outside, and no honest one needs more.
-LONGEST = 64
+LONGEST = 200
 
 _TEXT = re.compile(r"[0-9]+(\.[0-9]+|/[0-9]*[1-9][0-9]*)?")
 
