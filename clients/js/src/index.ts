@@ -149,15 +149,17 @@ export interface Store {
 
 /** A store in the browser's database. */
 export function indexedDBStore(name: string): Store {
-  const opened = new Promise<IDBDatabase>((resolve, reject) => {
-    const request = indexedDB.open(name);
-    request.onupgradeneeded = () => request.result.createObjectStore(name);
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
+  let opened: Promise<IDBDatabase> | undefined;
+  const open = () =>
+    new Promise<IDBDatabase>((resolve, reject) => {
+      const request = indexedDB.open(name);
+      request.onupgradeneeded = () => request.result.createObjectStore(name);
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(request.error);
+    });
   return {
     update: async (change) => {
-      const transaction = (await opened).transaction(name, "readwrite", { durability: "strict" });
+      const transaction = (await (opened ??= open())).transaction(name, "readwrite", { durability: "strict" });
       const store = transaction.objectStore(name);
       const old = store.get(name);
       return new Promise((resolve, reject) => {
