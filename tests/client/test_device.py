@@ -105,7 +105,8 @@ class Watching:
 def test_the_order_is_charge_draw_keep(path: Path) -> None:
     curator = Watching(path)
     body = Device(Store(path, limit="1")).respond("d1", 1.0, curator)
-    assert curator.found == [(Fraction(1, 10), [(None,)])]
+    assert Device(Store(path, limit="1")).respond("d1", 1.0, curator) == body
+    assert curator.found == [(Fraction(1, 10), [(None,)])], "one draw, after the charge and before the response"
     with sqlite3.connect(path) as database:
         assert database.execute("SELECT response FROM decisions").fetchall() == [(body,)]
     database.close()
@@ -179,6 +180,24 @@ def test_threads_that_ask_at_once_get_one_response(path: Path) -> None:
     assert len(bodies) == 6
     assert len(set(bodies)) == 1
     assert store.budget().spent == Fraction(1, 10)
+
+
+def test_threads_with_decisions_of_their_own_lose_no_charge(path: Path) -> None:
+    store = Store(path, limit="1")
+    start = threading.Barrier(6)
+    bodies: list[bytes] = []
+
+    def ask(name: int) -> None:
+        start.wait()
+        bodies.extend(Device(store).respond(f"{name}-{n}", 0.5, BernoulliCurator("0.01")) for n in range(5))
+
+    threads = [threading.Thread(target=ask, args=(name,)) for name in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(bodies)) == 30
+    assert store.budget().spent == Fraction(30, 100)
 
 
 @pytest.mark.parametrize("decision", ["", "a b", 'a"', "a\\", "é", "a\n", "x" * 201])

@@ -64,10 +64,11 @@ for (const [kind, make] of [["memory", memory], ["indexedDB", browser]]) {
 
 test("the order is charge, draw, keep", async () => {
   const store = memory();
-  let seen;
-  const curator = { epsilon: "1/10", respond: () => ((seen = store.state), 1) };
+  const seen = [];
+  const curator = { epsilon: "1/10", respond: () => (seen.push(JSON.parse(store.state)), 1) };
   const body = await new Device(store, "1").respond("d1", 1, curator);
-  assert.deepEqual(JSON.parse(seen), { limit: "1", spent: "1/10", made: { ".d1": ["1/10"] } });
+  assert.equal(await new Device(store, "1").respond("d1", 1, curator), body);
+  assert.deepEqual(seen, [{ limit: "1", spent: "1/10", made: { ".d1": ["1/10"] } }], "one draw, after the charge");
   assert.deepEqual(JSON.parse(store.state).made, { ".d1": ["1/10", body] });
 });
 
