@@ -41,7 +41,7 @@ def bit_probabilities(rate: Fraction) -> tuple[Probability, ...]:
     """The independent coins that make a geometric variable, P(G >= k) = e^(-rate k): its tail, then bits from the top.
 
     Bit i is 1 with probability 1 / (1 + e^(rate 2^i)) whatever the others are, because P(G = k) is a product over the
-    bits of k (Dwork et al., "Our data, ourselves", 2006, section 4.1). With n bits kept, G >> n is geometric at the
+    bits of k (Dwork et al., "Our data, ourselves", 2006). With n bits kept, G >> n is geometric at the
     rate 2^n rate; "the tail" is the coin that asks whether it is more than 0.
 
     >>> len(bit_probabilities(Fraction(1, 1 << 16)))  # 22 bits and the tail
