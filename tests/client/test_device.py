@@ -208,6 +208,16 @@ def test_a_decision_that_is_no_name_is_refused(path: Path, decision: str) -> Non
     assert device.store.budget().spent == 0
 
 
+def test_the_first_kept_response_stays(path: Path) -> None:
+    """As when two processes have both charged, and both drawn."""
+    store = Store(path, limit="1")
+    assert store.charge("d1", Fraction(1, 10)) is None
+    assert store.charge("d1", Fraction(1, 10)) is None
+    assert [store.keep("d1", b"first"), store.keep("d1", b"second")] == [b"first", b"first"]
+    assert store.charge("d1", Fraction(1, 10)) == b"first"
+    assert store.budget().spent == Fraction(1, 10)
+
+
 def test_a_response_must_be_charged_before_it_is_kept(path: Path) -> None:
     with pytest.raises(InputError, match="decision must be charged before its response is kept, got d1"):
         Store(path, limit="1").keep("d1", b"1")
