@@ -35,7 +35,7 @@ from dpbandits.bounds import (
     theorems,
 )
 from dpbandits.bounds.divergences import d_eps, d_inf, gaussian_d_inf, gaussian_t_inf, kl_across, t_inf
-from dpbandits.errors import InputError, MissingExtra
+from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.numerics import kl
 
 LOG = math.log(10**6)
@@ -624,7 +624,7 @@ def test_linear_without_a_solver_says_what_to_install(monkeypatch: pytest.Monkey
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtra, match=r"pip install 'dpbandits\[linear\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'dpbandits\[linear\]'"):
         linear.structural_constant(basis((1.0, 0.5), 1.0))
 
 

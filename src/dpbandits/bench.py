@@ -62,7 +62,7 @@ class Draws(NamedTuple):
         pass
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        return one_by_one(self, environment, arm, n, line, rewards, noise)
+        return one_by_one(self, environment, arm, n, line, rewards, noise)  # type: ignore[arg-type]
 
     def mean(self, arm: int) -> float:
         return self.sums[arm]
@@ -97,7 +97,9 @@ def _environment(name: str, arms: str) -> Bernoulli | Mixed:
     return build(parse_arms(arms), parse_levels(LEVELS) if name.startswith("heldp") else None)
 
 
-def _seconds(environment: Bernoulli | Mixed, parts: Callable[[], tuple[Any, Any]], horizon: int, singly: bool | None) -> float:
+def _seconds(
+    environment: Bernoulli | Mixed, parts: Callable[[], tuple[Any, Any]], horizon: int, singly: bool | None
+) -> float:
     """The shortest of three runs, after one that compiles."""
     times = []
     for run, rounds in enumerate((1000, horizon, horizon, horizon)):
@@ -125,7 +127,7 @@ def _run(name: str, horizon: int, *, plain: bool = False, arms: str = ARMS) -> f
 
 
 def _floor(name: str, horizon: int) -> float:
-    """Seconds of only drawing the random numbers of a run: levels, rewards and noise, for one arm, with nobody choosing."""
+    """Seconds of only drawing the random numbers of a run: levels, rewards and noise, with nobody choosing."""
     environment = _environment(name, ARMS)
 
     def parts() -> tuple[Any, Any]:
@@ -140,7 +142,10 @@ def _skipping(name: str, horizon: int) -> Iterator[Row]:
     seconds, plain = _run(name, horizon), _run(name, horizon, plain=True)
     rate = f"{horizon / seconds / 1e6:.0f} M rounds/s"
     yield Row(
-        f"{name}, T={horizon:.0e}: times the plain loop", f"{plain / seconds:.1f} ({rate})", ">= 8", plain / seconds >= 8
+        f"{name}, T={horizon:.0e}: times the plain loop",
+        f"{plain / seconds:.1f} ({rate})",
+        ">= 8",
+        plain / seconds >= 8,
     )
     growth = _run(name, 10 * horizon) / _run(name, horizon // 10)
     yield Row(f"{name}: time at 10T over time at T/10", f"{growth:.1f}", "<= 8", growth <= 8)
@@ -192,7 +197,7 @@ def _river(horizon: int) -> Iterator[Row]:
         return
     means = build(parse_arms(ARMS)).means
 
-    class Arms(gymnasium.Env):  # type: ignore[misc, type-arg]
+    class Arms(gymnasium.Env):
         """The same arms for river."""
 
         action_space = gymnasium.spaces.Discrete(means.size)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpbandits import __version__
-from dpbandits.errors import InputError, MissingExtra
+from dpbandits.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from dpbandits.simulation.trace import Trace
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 
-class Number(click.ParamType):
+class Number(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
     """10000000, 1e7 and 10_000_000 are the same number."""
 
     name = "number"
@@ -59,7 +59,9 @@ def policies(as_json: bool) -> None:
 
 @app.command()
 @click.argument("policy")
-@click.option("--arms", required=True, help="0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed or replay(log.csv).")
+@click.option(
+    "--arms", required=True, help="0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed or replay(log.csv)."
+)
 @click.option("--horizon", required=True, type=Number(), help="Rounds of a run.")
 @click.option("--epsilon", type=Number(), help="Privacy level, where the policy has one for all.")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the policy; repeatable.")
@@ -70,7 +72,9 @@ def policies(as_json: bool) -> None:
 @click.option("--arm-order", default="shuffled", show_default=True, metavar="shuffled|given")
 @click.option("--workers", type=Number(), help="Threads.  [default: the cores]")
 @click.option("--checkpoints", default=100, type=Number(), show_default=True, help="How many points of the curve.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the trace (Parquet), the summary and a figure.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder for the trace (Parquet), the summary and a figure."
+)
 @as_json
 def simulate(policy: str, as_json: bool, out: Path | None, **given: Any) -> None:
     """Play POLICY on given arms and report its regret."""
@@ -125,7 +129,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except click.ClickException as error:
         _fail(error.format_message().replace("\n", " "))
-    except (InputError, MissingExtra) as error:
+    except (InputError, MissingExtraError) as error:
         _fail(str(error))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "InputError",
-    "MissingExtra",
+    "MissingExtraError",
     "at_least",
     "fraction",
     "known",
@@ -20,7 +20,7 @@ class InputError(ValueError):
     """A value that cannot be used: the message names it, the rule, and what was given."""
 
 
-class MissingExtra(ImportError):
+class MissingExtraError(ImportError):
     """An optional dependency is not installed: the message holds the pip line."""
 
     def __init__(self, package: str, extra: str) -> None:

@@ -45,7 +45,7 @@ def sigmoid(x: float) -> float:
 
 
 def rounds_above(total: float, count: int, line: float, most: int) -> int:
-    """How many more values, none below 0, can be averaged in before the mean can have fallen to ``line``; 1 to ``most``.
+    """How many more values, none below 0, can be averaged in before the mean can be down to ``line``; 1 to ``most``.
 
     >>> rounds_above(90.0, 100, 0.8, 1000), rounds_above(90.0, 100, 0.899, 1000), rounds_above(90.0, 100, -1.0, 1000)
     (12, 1, 1000)

@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.random import Generator as Rng
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dpbandits.privacy.guarantee import Guarantee
 
+Rng = Generator
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

@@ -61,7 +61,9 @@ class Session:
         curator = self.policy.curator
         value = math.nan if response is None else float(response)
         if response is not None and not curator.accepts(value):
-            raise InputError(f"response is none that a device of {self.policy.name} can send")  # its value stays private
+            raise InputError(
+                f"response is none that a device of {self.policy.name} can send"
+            )  # its value stays private
         curator.add(self._arm, value, level, self._noise)
         self.rounds += 1
         self._left -= 1

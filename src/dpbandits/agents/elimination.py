@@ -16,9 +16,9 @@ FOR_EVER = 1 << 62
 class Elimination(NamedTuple):
     """Successive elimination with fresh means in every epoch (Sajed & Sheffet 2019, DP-SE).
 
-    In epoch e with m arms left, each is played R = ceil(max(32 ln(8 m e^2/beta) 4^e, 8 ln(4 m e^2/beta) 2^e / epsilon) + 1)
-    times. An arm is dropped if the best mean exceeds its own by twice the bonus sqrt(ln(8 m e^2/beta) / (2R)) plus twice
-    the curator's width at confidence ln(4 m e^2/beta). A last arm is played for ever, and nothing more is released.
+    In epoch e with m arms left, each is played R = ceil(max(32 ln(8 m e^2/beta) 4^e, 8 ln(4 m e^2/beta) 2^e / epsilon)
+    + 1) times. An arm is dropped if the best mean exceeds its own by twice the bonus sqrt(ln(8 m e^2/beta) / (2R)) plus
+    twice the curator's width at confidence ln(4 m e^2/beta). A last arm is played for ever, and nothing is released.
 
     >>> agent = Elimination.start(5, epsilon=1.0, beta=1e-7)
     >>> agent.plays(agent.left())

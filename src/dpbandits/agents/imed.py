@@ -14,8 +14,8 @@ from dpbandits.protocols import MARGIN, NO_LINE, Curator, Integers, Rng
 class IMED(NamedTuple):
     r"""Play the arm with the least :math:`n_a\,\mathrm{kl}(c_a, \max_b c_b) + \log n_a` (Honda & Takemura 2015).
 
-    :math:`c_a` is the released mean plus the width of the curator's noise at confidence :math:`\alpha \log t`, clipped to
-    [0, 1]; a curator without noise has no width, and ``alpha`` does not matter.
+    :math:`c_a` is the released mean plus the width of the curator's noise at confidence :math:`\alpha \log t`, clipped
+    to [0, 1]; a curator without noise has no width, and ``alpha`` does not matter.
 
     With ``skip`` the agent proves how long a leader stands: were all its coming rewards 0, it would still have the
     largest mean at the end of the stint, and its own index, the logarithm of its count, would still be the least.

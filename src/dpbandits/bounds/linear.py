@@ -10,7 +10,7 @@ from scipy.linalg import null_space
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
 from dpbandits.bounds.problem import LinearProblem
-from dpbandits.errors import MissingExtra
+from dpbandits.errors import MissingExtraError
 from dpbandits.numerics import positive_log
 
 __all__ = [
@@ -113,7 +113,7 @@ def structural_constant(problem: LinearProblem) -> float:
     try:
         import cvxpy as cp
     except ImportError:
-        raise MissingExtra("cvxpy", "linear") from None
+        raise MissingExtraError("cvxpy", "linear") from None
     gaps = np.array(problem.gaps)
     actions = np.array(problem.actions)
     _check(actions, gaps)

@@ -37,8 +37,8 @@ class Batch(NamedTuple):
     @classmethod
     def start(cls, arms: int, *, epsilon: float) -> Self:
         """A fresh curator."""
-        integers, floats = (lambda: np.zeros(arms, np.int64)), (lambda: np.zeros(arms))
-        return cls(positive("epsilon", epsilon), integers(), floats(), integers(), floats())
+        counts, sums = np.zeros((2, arms), np.int64), np.zeros((2, arms))
+        return cls(positive("epsilon", epsilon), counts[0], sums[0], counts[1], sums[1])
 
     def guarantee(self) -> Guarantee:
         return Guarantee.central(self.epsilon)

@@ -23,8 +23,8 @@ def feed_tree(
     """Enter the ``item``-th value into the binary mechanism of a row; ``releases[row, 0]`` is then its private sum.
 
     Chan, Shi & Song 2011: the value enters the node that closes now, and later at most one node on each of the
-    ``levels``, each with noise of scale levels/epsilon, drawn when it closes and kept. ``nodes[row, i]`` is the exact sum
-    of the open node of level i; ``releases[row, i]`` the private sum of the open nodes of levels >= i.
+    ``levels``, each with noise of scale levels/epsilon, drawn when it closes and kept. ``nodes[row, i]`` is the exact
+    sum of the open node of level i; ``releases[row, i]`` the private sum of the open nodes of levels >= i.
     """
     level = 0
     while item & 1 == 0:  # the node that closes is on the level of the lowest set bit
@@ -62,8 +62,8 @@ class Tree(NamedTuple):
     def start(
         cls, arms: int, *, epsilon: float, horizon: int, split_over: int = 1, scale: float, failure: float = -1.0
     ) -> Self:
-        """A fresh curator whose trees get epsilon / ``split_over`` each, and whose width is ``scale`` times the logarithm
-        of (arms * horizon * log(horizon) / gamma)."""
+        """A fresh curator whose trees get epsilon / ``split_over`` each, and whose width is ``scale`` times the log of
+        (arms * horizon * log(horizon) / gamma)."""
         epsilon, horizon = positive("epsilon", epsilon), at_least("horizon", horizon, 2)
         levels = top_bit(horizon) + 1
         return cls(
@@ -89,9 +89,7 @@ class Tree(NamedTuple):
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1
-        feed_tree(
-            self.raw_nodes, self.releases, arm, self.counts[arm], unit(response), self.levels, self.epsilon, rng
-        )
+        feed_tree(self.raw_nodes, self.releases, arm, self.counts[arm], unit(response), self.levels, self.epsilon, rng)
 
     def close(self, arm: int, rng: Rng) -> None:
         pass

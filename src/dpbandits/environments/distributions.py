@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ def _integral(function: Callable[[float], float], low: float, high: float, break
     from scipy.integrate import quad  # half a second of imports that most arms do not need
 
     inside = sorted({low, high, *(x for x in breaks if low < x < high)})
-    return math.fsum(quad(function, a, b, epsabs=1e-14, epsrel=1e-13)[0] for a, b in zip(inside, inside[1:]))
+    return math.fsum(quad(function, a, b, epsabs=1e-14, epsrel=1e-13)[0] for a, b in pairwise(inside))
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,9 @@ class Normal(Distribution):
         if math.isfinite(low):
             return super().sigmoid_mean(low, high)
         density = math.sqrt(0.5 / math.pi)
-        return _integral(lambda z: sigmoid(self.center + self.sd * z) * density * math.exp(-0.5 * z * z), -38.0, 38.0, (0.0,))
+        return _integral(
+            lambda z: sigmoid(self.center + self.sd * z) * density * math.exp(-0.5 * z * z), -38.0, 38.0, (0.0,)
+        )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dpbandits.environments.distributions import Choice, Distribution
-from dpbandits.errors import InputError, MissingExtra
+from dpbandits.errors import InputError, MissingExtraError
 
 
 def read_log(path: str) -> list[Distribution]:
@@ -40,7 +40,9 @@ def _natural(name: str) -> tuple[int, float, str]:
 def _columns(path: Path, names: list[str]) -> None:
     missing = [name for name in ("arm", "reward") if name not in names]
     if missing:
-        raise InputError(f"arms: line 1 of '{path}': no column {' and no column '.join(missing)}, got {', '.join(names)}")
+        raise InputError(
+            f"arms: line 1 of '{path}': no column {' and no column '.join(missing)}, got {', '.join(names)}"
+        )
 
 
 def _csv(path: Path) -> Iterator[tuple[int, str, float]]:
@@ -58,11 +60,13 @@ def _parquet(path: Path) -> Iterator[tuple[int, str, float]]:
     try:
         import pyarrow.parquet as parquet
     except ImportError:
-        raise MissingExtra("pyarrow", "data") from None
+        raise MissingExtraError("pyarrow", "data") from None
     schema = parquet.read_schema(path)
     _columns(path, list(schema.names))
     table = parquet.read_table(path, columns=["arm", "reward"])
-    for line, (arm, reward) in enumerate(zip(*(table.column(name).to_pylist() for name in ("arm", "reward"))), start=1):
+    for line, (arm, reward) in enumerate(
+        zip(*(table.column(name).to_pylist() for name in ("arm", "reward")), strict=True), start=1
+    ):
         if not isinstance(reward, int | float):
             raise InputError(f"arms: line {line} of '{path}': the reward is not a number")
         yield line, str(arm), float(reward)

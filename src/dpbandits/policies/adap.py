@@ -35,8 +35,8 @@ def adap_ucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
 def adap_klucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     """AdaP-KLUCB: KL-UCB on the private mean of each arm's last episode, episodes doubling in length.
 
-    The index at the start t of an episode is the largest q with s kl(c, q) <= alpha log t, c being the private mean plus
-    alpha log t / (epsilon s), clipped to [0, 1].
+    The index at the start t of an episode is the largest q with s kl(c, q) <= alpha log t, c being the private mean
+    plus alpha log t / (epsilon s), clipped to [0, 1].
 
     Reference: Azize & Basu 2022, Algorithm 1 and Eq. (8).
     Guarantee: the sequence of choices is epsilon-private (pure, central), for ever.

@@ -18,8 +18,8 @@ SPLIT = (
 def dp_ucb_bound(arms: int, *, epsilon: float, as_printed: bool = False) -> Parts:
     """DP-UCB-BOUND: UCB on a hybrid counter of each arm's rewards, with a bonus that covers the counter's noise.
 
-    The index is the private mean plus sqrt(2 log t / n) + nu / n, nu being sqrt(8) log(4 t^4) times 1/epsilon_log where n
-    is a power of two, and times (1/epsilon_log + floor(log2 n)/epsilon_tree) elsewhere.
+    The index is the private mean plus sqrt(2 log t / n) + nu / n, nu being sqrt(8) log(4 t^4) times 1/epsilon_log where
+    n is a power of two, and times (1/epsilon_log + floor(log2 n)/epsilon_tree) elsewhere.
 
     Reference: Tossou & Dimitrakakis 2016, Algorithm 1.
     Guarantee: the sequence of choices is epsilon-private (pure, central).

@@ -1,4 +1,4 @@
-"""A published algorithm: an agent paired with a curator, with its claim, its citation, and what differs from the print."""
+"""A published algorithm: an agent paired with a curator, with claim, citation, and what differs from the print."""
 
 from __future__ import annotations
 

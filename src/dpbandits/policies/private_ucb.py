@@ -21,9 +21,9 @@ def private_ucb(
 ) -> Parts:
     """Private-UCB: UCB1 on a tree counter of each arm's rewards, with a bonus that covers all trees' noise.
 
-    The index is the private mean plus sqrt(2 log t / n) + Gamma / n, Gamma = K log^2 T log(K T log T / gamma) / epsilon.
-    Each tree gets epsilon/K as printed; a reward is in one tree only, so ``split_over_arms=False`` gives each all of
-    epsilon, and Gamma without K, at the same guarantee. ``gamma="t^-4"`` lets the bonus grow with t, as Tossou &
+    The index is the private mean plus sqrt(2 log t / n) + Gamma / n, Gamma = K log^2 T log(K T log T / gamma) /
+    epsilon. Each tree gets epsilon/K as printed; a reward is in one tree only, so ``split_over_arms=False`` gives each
+    all of epsilon, and Gamma without K, at the same guarantee. ``gamma="t^-4"`` lets the bonus grow with t, as Tossou &
     Dimitrakakis 2016 ran it.
 
     Reference: Mishra & Thakurta 2015, Algorithm 1 ("DP-UCB" in Azize & Basu 2022).

@@ -48,7 +48,7 @@ class Guarantee:
         return dataclasses.replace(self, conditions=f"{self.conditions}; {condition}")
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready; an infinite epsilon (no promise) and a user's own are both null, and ``conditions`` says which."""
+        """JSON-ready; an infinite epsilon (no promise) and a user's own are null, and ``conditions`` says which."""
         record = dataclasses.asdict(self)
         if self.epsilon is not None and math.isinf(self.epsilon):
             record["epsilon"] = None

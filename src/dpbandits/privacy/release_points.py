@@ -25,7 +25,7 @@ def next_release(last: int, rate: float, v: float, schedule: int) -> int:
     >>> [b - a for a, b in zip([0, *w], w)]
     [46, 131, 177, 200]
     """
-    constant = int(math.ceil(1.0 / rate))
+    constant = math.ceil(1.0 / rate)
     if schedule == CONSTANT:
         return last + constant
     power = 0.5 * v if schedule == X_RULE else v

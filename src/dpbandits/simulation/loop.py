@@ -19,9 +19,9 @@ def play(
 ) -> None:
     """Play to the last checkpoint; write the pulls of each arm so far at each one, (checkpoints, arms).
 
-    A stint is one bulk draw, or, if ``singly`` is not None, as many single rewards; both have the same law. (Numba makes
-    a loop for each, because None is a type.) Within a stint one arm is played, so the pulls at checkpoints inside it
-    are known, and checkpoints change nothing else.
+    A stint is one bulk draw, or, if ``singly`` is not None, as many single rewards; both have the same law. (Numba
+    makes a loop for each, because None is a type.) Within a stint one arm is played, so the pulls at checkpoints inside
+    it are known, and checkpoints change nothing else.
     """
     arms = pulls.shape[1]
     horizon = checkpoints[checkpoints.size - 1]

@@ -158,7 +158,9 @@ def prepare(
             raise InputError(f"levels is required by {made.name}, got none")
         if population.share_of_at_least(epsilon_min) == 0.0:
             highest = population.highest()
-            raise InputError(f"epsilon_min must be reached by a user: the highest of {levels} is {highest:g}, got {epsilon_min:g}")
+            raise InputError(
+                f"epsilon_min must be reached by a user: the highest of {levels} is {highest:g}, got {epsilon_min:g}"
+            )
     if not made.any_reward and reward_range is None:
         _check_unit(made, distributions)
     return Problem(made, build(distributions, population, reward_range), int(horizon), reward_range)
@@ -173,15 +175,16 @@ def _check_unit(policy: Policy, arms: list[Distribution]) -> None:
                 if policy.name != "ucb1" and not sigmoid.startswith(policy.name):
                     sigmoid = "--reward-range to clip them"
                 raise InputError(f"{policy.name} needs rewards in [0,1]; {arm} is unbounded: use {sigmoid}")
-            raise InputError(
-                f"{policy.name} needs rewards in [0,1]; {arm} pays in [{low:g},{high:g}]: use --reward-range {low:g},{high:g}"
-            )
+            fits = f"{low:g},{high:g}"
+            raise InputError(f"{policy.name} needs rewards in [0,1]; {arm} pays in [{fits}]: use --reward-range {fits}")
 
 
 def _marks(checkpoints: int | Sequence[int], horizon: int) -> Integers:
     if isinstance(checkpoints, int | float):
-        count = at_least("checkpoints", checkpoints, 1)  # type: ignore[arg-type]
-        marks = np.unique(np.round(np.geomspace(1, horizon, count)).astype(np.int64)) if count > 1 else np.array([horizon])
+        count = at_least("checkpoints", checkpoints, 1)
+        marks = (
+            np.unique(np.round(np.geomspace(1, horizon, count)).astype(np.int64)) if count > 1 else np.array([horizon])
+        )
     else:
         marks = np.unique(np.array([*checkpoints, horizon], np.int64))
         if marks[0] < 1 or marks[-1] > horizon:
@@ -206,7 +209,9 @@ def _play_run(play: Play, problem: Problem, marks: Integers, pulls: Integers, ra
     pulls[:, order] = played
 
 
-def _spread(one: Callable[[int], int], runs: int, workers: int, progress: Callable[[int, int], None] | None) -> list[int]:
+def _spread(
+    one: Callable[[int], int], runs: int, workers: int, progress: Callable[[int, int], None] | None
+) -> list[int]:
     """Do all runs on ``workers`` threads (compiled code does not hold the interpreter); the runs that were finished."""
     finished: list[int] = []
     stop = threading.Event()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpbandits.errors import InputError, MissingExtra
+from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Floats, Integers
 
@@ -115,7 +115,7 @@ class Trace:
         try:
             import pandas
         except ImportError:
-            raise MissingExtra("pandas", "data") from None
+            raise MissingExtraError("pandas", "data") from None
         run, t = np.meshgrid(np.arange(self.runs), self.checkpoints, indexing="ij")
         columns: dict[str, Any] = {"run": run.ravel(), "t": t.ravel(), "regret": self.regret.ravel()}
         for arm in range(self.means.size):
@@ -127,7 +127,7 @@ class Trace:
         try:
             import matplotlib.pyplot as plt
         except ImportError:
-            raise MissingExtra("matplotlib", "plot") from None
+            raise MissingExtraError("matplotlib", "plot") from None
         if ax is None:
             ax = plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
             ax.set_title(f"{self.arms}, {self.runs} runs, seed {self.seed}, dpbandits {self.version}", fontsize=9)
@@ -147,7 +147,7 @@ class Trace:
             import pyarrow
             import pyarrow.parquet as parquet
         except ImportError:
-            raise MissingExtra("pyarrow", "data") from None
+            raise MissingExtraError("pyarrow", "data") from None
         table = pyarrow.Table.from_pandas(self.to_pandas(), preserve_index=False)
         parquet.write_table(table.replace_schema_metadata({METADATA: json.dumps(self._settings())}), path)
 
@@ -157,7 +157,7 @@ class Trace:
         try:
             import pyarrow.parquet as parquet
         except ImportError:
-            raise MissingExtra("pyarrow", "data") from None
+            raise MissingExtraError("pyarrow", "data") from None
         table = parquet.read_table(path)
         if METADATA not in (table.schema.metadata or {}):
             raise InputError(f"path must be a file that Trace.save wrote, got '{path}'")

@@ -1,8 +1,8 @@
 """The conformance suite: laws that every policy obeys, ours and yours.
 
-    from dpbandits.testing import check
-    check(my_policy)                     # all laws
-    check(my_policy, epsilon=0.3)        # with settings of its own
+from dpbandits.testing import check
+check(my_policy)                     # all laws
+check(my_policy, epsilon=0.3)        # with settings of its own
 """
 
 from __future__ import annotations

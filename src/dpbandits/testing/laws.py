@@ -83,10 +83,20 @@ def compiled_run_is_the_python_run(case: Case) -> None:
         one, two = case.policy(), case.policy()
         ends = []
         for play, policy in ((loop.play, one), (compiled.play, two)):
-            streams = [np.random.default_rng([1, stream]) for stream in range(3)]
+            rewards, noise, choices = (np.random.default_rng([1, stream]) for stream in range(3))
             pulls = np.zeros((2, policy.arms), np.int64)
-            play(case.environment(), policy.curator, policy.agent, np.array([7, ROUNDS]), pulls, *streams, singly)
-            ends.append((pulls.tolist(), [rng.bit_generator.state for rng in streams]))
+            play(
+                case.environment(),
+                policy.curator,
+                policy.agent,
+                np.array([7, ROUNDS]),
+                pulls,
+                rewards,
+                noise,
+                choices,
+                singly,
+            )
+            ends.append((pulls.tolist(), [rng.bit_generator.state for rng in (rewards, noise, choices)]))
         assert ends[0] == ends[1], f"the compiled run differs (singly={singly})"
         assert same(one, two), f"the compiled run leaves another memory (singly={singly})"
 
@@ -99,7 +109,11 @@ def session_frozen_halfway_is_the_simulation(case: Case) -> None:
     rewards = np.random.default_rng(3)
     loop.play(environment, policy.curator, policy.agent, np.array([ROUNDS]), pulls, rewards, noise, choices, True)
 
-    session, rewards, told = Session(case.policy(), seed=seed), np.random.default_rng(3), np.zeros(policy.arms, np.int64)
+    session, rewards, told = (
+        Session(case.policy(), seed=seed),
+        np.random.default_rng(3),
+        np.zeros(policy.arms, np.int64),
+    )
     for t in range(ROUNDS):
         arm = session.ask()
         level = environment.population.level(rewards)
@@ -122,12 +136,12 @@ def stints_are_what_asking_every_round_gives(case: Case) -> None:
             return
         pulls = []
         for policy, part in ((proving, proving.agent), (asked, agent._replace(skip=False))):  # type: ignore[attr-defined]
-            streams = [np.random.default_rng([seed, stream]) for stream in range(3)]
+            rewards, noise, choices = (np.random.default_rng([seed, stream]) for stream in range(3))
             counts = np.zeros((ROUNDS, policy.arms), np.int64)
             marks = np.arange(1, ROUNDS + 1)
-            compiled.play(case.environment(), policy.curator, part, marks, counts, *streams, True)
+            compiled.play(case.environment(), policy.curator, part, marks, counts, rewards, noise, choices, True)
             pulls.append(counts)
-        assert np.array_equal(*pulls), "a choice that was said to stand would have been another"
+        assert np.array_equal(pulls[0], pulls[1]), "a choice that was said to stand would have been another"
 
 
 def bulk_draws_have_the_law_of_single_ones(case: Case) -> None:
@@ -137,10 +151,10 @@ def bulk_draws_have_the_law_of_single_ones(case: Case) -> None:
         pulls = []
         for run in range(RUNS):
             policy = case.policy()
-            streams = [np.random.default_rng([run, stream, int(singly is None)]) for stream in range(3)]
+            rewards, noise, choices = (np.random.default_rng([run, stream, int(singly is None)]) for stream in range(3))
             counts = np.zeros((1, policy.arms), np.int64)
             parts = (case.environment(), policy.curator, policy.agent)
-            compiled.play(*parts, np.array([ROUNDS]), counts, *streams, singly)
+            compiled.play(*parts, np.array([ROUNDS]), counts, rewards, noise, choices, singly)
             pulls.append(counts[0, 0])
         samples.append(np.sort(pulls))
     grid = np.unique(np.concatenate(samples))
@@ -152,16 +166,14 @@ def bulk_draws_have_the_law_of_single_ones(case: Case) -> None:
 def agent_is_blind_to_raw_fields(case: Case) -> None:
     """Poison in the curator's ``raw_`` fields changes no choice."""
     policy, environment = case.policy(), case.environment()
-    streams = [np.random.default_rng([4, stream]) for stream in range(3)]
+    rewards, noise, choices = (np.random.default_rng([4, stream]) for stream in range(3))
     pulls = np.zeros((1, policy.arms), np.int64)
-    loop.play(environment, policy.curator, policy.agent, np.array([300]), pulls, *streams, None)
+    loop.play(environment, policy.curator, policy.agent, np.array([300]), pulls, rewards, noise, choices, None)
     poisoned = _copy(policy.curator)
     for name in poisoned._fields:
         if name.startswith("raw_"):
             getattr(poisoned, name)[...] = 10**6
-    acts = [
-        _copy(policy.agent).act(curator, 301, np.random.default_rng(5)) for curator in (policy.curator, poisoned)
-    ]
+    acts = [_copy(policy.agent).act(curator, 301, np.random.default_rng(5)) for curator in (policy.curator, poisoned)]
     assert acts[0] == acts[1], "the agent looks at raw fields"
 
 
@@ -193,9 +205,9 @@ def two_starts_share_no_memory(case: Case) -> None:
 def reading_a_release_changes_nothing(case: Case) -> None:
     """A release read twice is the same release, and reading leaves no trace."""
     policy = case.policy()
-    streams = [np.random.default_rng([7, stream]) for stream in range(3)]
+    rewards, noise, choices = (np.random.default_rng([7, stream]) for stream in range(3))
     pulls = np.zeros((1, policy.arms), np.int64)
-    loop.play(case.environment(), policy.curator, policy.agent, np.array([500]), pulls, *streams, None)
+    loop.play(case.environment(), policy.curator, policy.agent, np.array([500]), pulls, rewards, noise, choices, None)
     curator, before = policy.curator, _copy(policy.curator)
     for arm in range(policy.arms):
         if curator.ready(arm, 1.0):
@@ -204,7 +216,9 @@ def reading_a_release_changes_nothing(case: Case) -> None:
             assert curator.samples(arm, 5) >= curator.samples(arm, 0), "samples must not fall"
             assert curator.width(arm, 1.0, 5) <= curator.width(arm, 1.0, 0), "the least width must not grow"
             assert curator.lowest(arm, 5) <= curator.mean(arm), "lowest must not exceed the mean"
-    assert all(np.array_equal(a, b) for a, b in zip(memory(curator), memory(before), strict=True)), "reading left a trace"
+    assert all(np.array_equal(a, b) for a, b in zip(memory(curator), memory(before), strict=True)), (
+        "reading left a trace"
+    )
 
 
 def bad_parameters_are_refused_by_name_and_value(case: Case) -> None:

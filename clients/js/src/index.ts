@@ -1,0 +1,257 @@
+// Differentially private responses on a user's device. The same mathematics, constants and bytes as the Python package
+// dpbandits (dpbandits.exact and dpbandits.client), which explains them; clients/vectors.json holds both to it.
+
+/** A rational in lowest terms: numerator, denominator. */
+export type Rational = readonly [bigint, bigint];
+
+/** Where random bits come from: called with how many 64-bit words. */
+export type Entropy = (words: number) => BigUint64Array;
+
+/** Makes one private response of one reward. Call `respond` once for a reward: every call costs epsilon. */
+export interface Curator {
+  /** The level, as "1/10": pure epsilon-privacy of the reward, delta 0. */
+  readonly epsilon: string;
+  respond(reward: number): number | bigint;
+}
+
+const system: Entropy = (words) => crypto.getRandomValues(new BigUint64Array(words));
+
+const divisor = (a: bigint, b: bigint): bigint => (b ? divisor(b, a % b) : a);
+
+const lowest = (n: bigint, d: bigint): Rational => [n / divisor(n, d), d / divisor(n, d)];
+
+const write = ([n, d]: Rational): string => (d > 1n ? `${n}/${d}` : `${n}`);
+
+// What is no text of a rational reads as 0.
+function read(text: string): Rational {
+  const [, whole = "", digits = "", below] = /^(\d+)(?:\.(\d+)|\/(\d*[1-9]\d*))?$/.exec(text) ?? [];
+  return lowest(BigInt(whole + digits), below ? BigInt(below) : 10n ** BigInt(digits.length));
+}
+
+/** "0.1" or "1/3" as an exact positive rational. Numbers are refused: write the text that is meant. */
+export function rational(name: string, text: string): Rational {
+  const value = read(text.length <= 200 ? text : "");
+  if (!value[0]) throw new RangeError(`${name} must be positive, as "0.1" or "1/3", got '${text}'`);
+  return value;
+}
+
+// Integers low <= 2^bits e^-x <= high: Taylor's series of e^-(x / 2^k), then k squarings, every rounding outwards.
+function encloseExp([n, d]: Rational, bits: bigint): Rational {
+  const squarings = BigInt(8 + (n / d).toString(2).length);
+  const precision = bits + squarings + 16n;
+  const y = (n << precision) / (d << squarings);
+  let term = 1n << precision;
+  let total = term;
+  let i = 0n;
+  while (term) {
+    term = ((term * y) >> precision) / ++i;
+    total += i & 1n ? -term : term;
+  }
+  let low = total - 2n * i - 2n;
+  let high = total + 2n * i + 2n;
+  for (let k = squarings; k; k--) {
+    low = (low * low) >> precision;
+    high = -((-high * high) >> precision);
+  }
+  return [low >> (precision - bits), -(-high >> (precision - bits))];
+}
+
+/** The k-th 64 binary digits of a probability. */
+export type Probability = (k: number) => bigint;
+
+// The digits of e^-x, or of 1 / (1 + e^x), to as many bits as it takes to be sure of them (Ziv's loop).
+function probability(x: Rational, logistic: boolean): Probability {
+  let words: bigint[] = [];
+  return (k) => {
+    for (let guard = 32n; words.length <= k; guard *= 2n) {
+      const bits = 64n * BigInt(k + 1) + guard;
+      let [low, high] = encloseExp(x, bits);
+      if (logistic) {
+        low = (low << bits) / ((1n << bits) + low);
+        high = (high << bits) / ((1n << bits) + high) + 1n;
+      }
+      if (low >> guard === high >> guard)
+        words = Array.from({ length: k + 1 }, (_, j) => BigInt.asUintN(64, low >> (guard + 64n * BigInt(k - j))));
+    }
+    return words[k]!;
+  };
+}
+
+/** 1 / (1 + e^x): how often randomised response at level x answers falsely. */
+export const logistic = (x: Rational): Probability => probability(x, true);
+
+/** e^-x. */
+export const exponential = (x: Rational): Probability => probability(x, false);
+
+// True with exactly the probability p, of which the first k words were equal to the random ones.
+function draw(p: Probability, entropy: Entropy, k = 0): boolean {
+  for (; ; k++) {
+    const uniform = entropy(1)[0]!;
+    if (uniform !== p(k)) return uniform < p(k);
+  }
+}
+
+// The multiple of 2^-bits nearest to the reward clamped to [0, 1], in that unit; what is not a number becomes 0.
+const onGrid = (reward: number, bits: number): bigint =>
+  BigInt(Math.floor((reward > 0 ? Math.min(reward, 1) : 0) * 2 ** bits + 0.5));
+
+/** Answers a reward of 0 or 1 truly with probability e^epsilon / (1 + e^epsilon). `entropy` is for tests only. */
+export function randomisedResponse(epsilon: string, entropy = system): Curator {
+  const level = rational("epsilon", epsilon);
+  const lie = logistic(level);
+  return { epsilon: write(level), respond: (reward) => +(reward >= 0.5 !== draw(lie, entropy)) };
+}
+
+/** Convert-to-Bernoulli: a reward in [0, 1] becomes one private bit. `entropy` is for tests only. */
+export function bernoulliCurator(epsilon: string, entropy = system): Curator {
+  const within = randomisedResponse(epsilon, entropy);
+  return { ...within, respond: (reward) => within.respond(+(entropy(1)[0]! >> 16n < onGrid(reward, 48))) };
+}
+
+/** The Laplace curator: the reward in units of 2^-16, plus discrete Laplace noise. `entropy` is for tests only. */
+export function laplaceCurator(epsilon: string, entropy = system): Curator {
+  const level = rational("epsilon", epsilon);
+  const scale = level[1] << 16n;
+  let bits = 0n;
+  while (level[0] << bits < 45n * scale) bits++;
+  const coins = [exponential([level[0] << bits, scale])];
+  for (let i = bits; i--; ) coins.push(logistic([level[0] << i, scale]));
+  const both = [...coins, ...coins];
+  const extend = (geometric: bigint): bigint => {
+    while (geometric >> bits && draw(coins[0]!, entropy)) geometric += 1n << bits;
+    return geometric;
+  };
+  return {
+    epsilon: write(level),
+    respond: (reward) => {
+      const uniforms = entropy(both.length);
+      let drawn = 0n;
+      both.forEach((coin, i) => {
+        const bit = uniforms[i] === coin(0) ? draw(coin, entropy, 1) : uniforms[i]! < coin(0);
+        drawn = (drawn << 1n) | BigInt(bit);
+      });
+      const first = extend(drawn >> (bits + 1n));
+      return onGrid(reward, 16) + first - extend(BigInt.asUintN(coins.length, drawn));
+    },
+  };
+}
+
+/** Any of these curators, on any real reward, by way of the logistic function. */
+export const sigmoidCurator = (within: Curator): Curator => ({
+  ...within,
+  respond: (reward) => within.respond((1 + Math.tanh(reward / 2)) / 2),
+});
+
+/** Keeps one text. `update` is atomic, and resolves to the new text once that would survive a crash. */
+export interface Store {
+  update(change: (state: string | undefined) => string): Promise<string>;
+}
+
+/** A store in the browser's database. */
+export function indexedDBStore(name: string): Store {
+  let opened: Promise<IDBDatabase> | undefined;
+  const open = () =>
+    new Promise<IDBDatabase>((resolve, reject) => {
+      const request = indexedDB.open(name);
+      request.onupgradeneeded = () => request.result.createObjectStore(name);
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(request.error);
+    });
+  return {
+    update: async (change) => {
+      const transaction = (await (opened ??= open())).transaction(name, "readwrite", { durability: "strict" });
+      const store = transaction.objectStore(name);
+      const old = store.get(name);
+      return new Promise((resolve, reject) => {
+        let state: string;
+        let problem: unknown;
+        old.onsuccess = () => {
+          try {
+            store.put((state = change(old.result)), name);
+          } catch (error) {
+            problem = error;
+            transaction.abort();
+          }
+        };
+        transaction.oncomplete = () => resolve(state);
+        transaction.onabort = () => reject(problem ?? transaction.error);
+      });
+    },
+  };
+}
+
+const atMost = ([a, b]: Rational, [c, d]: Rational): boolean => a * d <= c * b;
+
+/** A response would cost more than is left of the budget. */
+export class BudgetError extends RangeError {}
+
+interface State {
+  limit: string;
+  spent: string;
+  // For each decision, after a dot: what was charged, and the response once it is made.
+  made: Record<string, [string, string?]>;
+}
+
+/** One user's device: makes the response to a decision once, and resends the same text ever after. */
+export class Device {
+  readonly #store: Store;
+  readonly #limit: Rational;
+
+  /** `limit` is the most epsilon that the user will ever spend. The store remembers it: it can be lowered only. */
+  constructor(store: Store, limit: string) {
+    this.#store = store;
+    this.#limit = rational("limit", limit);
+  }
+
+  async #update(change: (state: State) => void): Promise<State> {
+    const limit = write(this.#limit);
+    return JSON.parse(
+      await this.#store.update((old) => {
+        const state: State = old ? JSON.parse(old) : { limit, spent: "0", made: {} };
+        if (!atMost(this.#limit, read(state.limit)))
+          throw new RangeError(`limit must be at most ${state.limit}, which was promised before, got ${limit}`);
+        state.limit = limit;
+        change(state);
+        return JSON.stringify(state);
+      }),
+    );
+  }
+
+  /** What has been spent, and the most that ever will be. */
+  async budget(): Promise<{ limit: string; spent: string }> {
+    const { limit, spent } = await this.#update(() => {});
+    return { limit, spent };
+  }
+
+  /**
+   * What to send for a decision, which names it and the level of the curator before the reward is known. The order is
+   * the protocol: charge the budget, draw, keep the response, and only then return it.
+   */
+  async respond(decision: string, reward: number, curator: Curator): Promise<string> {
+    if (!/^[\w.:=~-]{1,200}$/.test(decision))
+      throw new RangeError(`decision must be 1 to 200 letters, digits or ._:=~- signs, got '${decision}'`);
+    const key = "." + decision;
+    const { epsilon } = curator;
+    const [n, d] = rational("epsilon", epsilon);
+    let { made } = await this.#update((state) => {
+      const [charged, response] = state.made[key] ?? [];
+      if (!charged) {
+        const [a, b] = read(state.spent);
+        const spent = lowest(a * d + n * b, b * d);
+        if (!atMost(spent, this.#limit))
+          throw new BudgetError(`epsilon must fit in ${state.limit}, of which ${state.spent} is spent, got ${epsilon}`);
+        state.spent = write(spent);
+        state.made[key] = [epsilon];
+      } else if (!response && charged !== epsilon) {
+        throw new RangeError(`epsilon must be ${charged}, which ${decision} was charged, got ${epsilon}`);
+      }
+    });
+    if (!made[key]![1]) {
+      const response = `{"decision":"${decision}","epsilon":"${epsilon}","response":${curator.respond(reward)}}`;
+      ({ made } = await this.#update((state) => {
+        state.made[key]![1] ??= response;
+      }));
+    }
+    return made[key]![1]!;
+  }
+}

@@ -1,0 +1,122 @@
+"""Write ``vectors.json``: what every client must compute, from the Python package.
+
+python clients/make_vectors.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpbandits.client.device import encode
+from dpbandits.exact import (
+    BernoulliCurator,
+    LaplaceCurator,
+    LocalCurator,
+    RandomisedResponse,
+    RiggedNoise,
+    SigmoidCurator,
+    exponential,
+    logistic,
+    rational,
+)
+from dpbandits.exact.sampling import bit_probabilities
+
+FILE = Path(__file__).with_name("vectors.json")
+
+GOOD = ("0.1", "1/3", "2/6", "1", "007", "0.50", "1000", "0.000001", "12345678901234567890.5")
+BAD = ("", "0", "0.0", "0/3", "-1", "+1", "1e-3", " 1", "1\n", "1/0", "1/", "/3", ".5", "1.", "1/2.5", "nan", "9" * 201)
+LEVELS = ("0.000001", "0.01", "0.1", "1/3", "0.5", "1", "2.5", "10", "100", "1000", "1000000")
+REWARDS = ("0", "1", "0.3", "0.5", "1e-15", "-2.5", "7", "NaN", "Infinity", "-Infinity")
+
+CURATORS: dict[str, Callable[[str, RiggedNoise], LocalCurator]] = {
+    "randomisedResponse": RandomisedResponse,
+    "bernoulliCurator": BernoulliCurator,
+    "laplaceCurator": LaplaceCurator,
+    "sigmoidCurator(bernoulliCurator)": lambda epsilon, noise: SigmoidCurator(BernoulliCurator(epsilon, noise)),
+    "sigmoidCurator(laplaceCurator)": lambda epsilon, noise: SigmoidCurator(LaplaceCurator(epsilon, noise)),
+}
+
+
+def words(label: str) -> Iterator[int]:
+    """Fixed 64-bit words that look random."""
+    for block in range(2**32):
+        digest = hashlib.sha256(f"{label} {block}".encode()).digest()
+        yield int.from_bytes(digest[:8], "little")
+
+
+def tied(epsilon: str) -> dict[str, list[int]]:
+    """Words that equal the thresholds for a while, so that the digits beyond the first 64 decide."""
+    top = 2**64 - 1
+    lie = logistic(Fraction(epsilon))
+    tail, *bits = bit_probabilities(Fraction(epsilon) / 2**16)
+    half = [tail.word(0), *(bit.word(0) for bit in bits)]
+    settled = [tail.word(1), tail.word(2) - 1, *(bit.word(1) + (-1) ** n for n, bit in enumerate(bits))]
+    other = [top] * len(half)
+    return {
+        "randomisedResponse": [lie.word(0), lie.word(1), lie.word(2) - 1],
+        "bernoulliCurator": [0, lie.word(0), lie.word(1) + 1],
+        "laplaceCurator": [*half, *other, *settled, 0, 0, top],
+    }
+
+
+def response(curator: str, epsilon: str, reward: str, entropy: Iterator[int]) -> dict[str, Any]:
+    """One response to these words: as many of them as it takes."""
+    used: list[int] = []
+
+    def draw(n: int) -> bytes:
+        used.extend(next(entropy) for _ in range(n // 8))
+        return b"".join(word.to_bytes(8, "little") for word in used[-(n // 8) :])
+
+    made = CURATORS[curator](epsilon, RiggedNoise(draw)).respond(float(reward))
+    return {
+        "curator": curator,
+        "epsilon": epsilon,
+        "reward": reward,
+        "entropy": [f"{word:016x}" for word in used],
+        "response": str(made),
+        "body": encode("d-1", rational("epsilon", epsilon), made).decode(),
+    }
+
+
+def vectors() -> dict[str, Any]:
+    """All of them."""
+    responses = [
+        response(curator, epsilon, reward, words(f"{curator} {epsilon} {reward}"))
+        for curator in CURATORS
+        for epsilon in (("0.1", "2.5") if "laplace" in curator else LEVELS)
+        for reward in REWARDS
+    ]
+    ties = [response(curator, e, "1", iter(entropy)) for e in ("0.1", "1/3") for curator, entropy in tied(e).items()]
+    return {
+        "made_by": "clients/make_vectors.py",
+        "good": {text: str(rational("epsilon", text)) for text in GOOD},
+        "bad": list(BAD),
+        "words": [
+            {
+                "epsilon": level,
+                "logistic": [f"{logistic(Fraction(level)).word(k):016x}" for k in range(4)],
+                "exponential": [f"{exponential(Fraction(level)).word(k):016x}" for k in range(4)],
+            }
+            for level in LEVELS
+        ],
+        "responses": responses + ties,
+    }
+
+
+def text() -> str:
+    """The file's content: one vector a line."""
+    lines = []
+    for name, content in vectors().items():
+        rows = content if isinstance(content, list) and isinstance(content[0], dict) else None
+        value = "[\n    " + ",\n    ".join(map(json.dumps, rows)) + "\n  ]" if rows else json.dumps(content)
+        lines.append(f"  {json.dumps(name)}: {value}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(text())

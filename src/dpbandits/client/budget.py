@@ -1,0 +1,41 @@
+"""The most epsilon that a user will ever spend, counted exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from dpbandits.errors import InputError
+
+
+class BudgetError(InputError):
+    """A response would cost more than is left. It depends on what was spent, never on the reward."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """``spent`` of ``limit``. Levels add up (basic composition of pure privacy), and nothing is ever given back.
+
+    >>> budget = Budget(Fraction("0.3")).charge(Fraction("0.1")).charge(Fraction("0.2"))
+    >>> budget.left
+    Fraction(0, 1)
+    >>> budget.charge(Fraction(1, 10**9))
+    Traceback (most recent call last):
+    dpbandits.client.budget.BudgetError: epsilon must be at most 0, what is left of the budget of 3/10, got ...
+    """
+
+    limit: Fraction
+    spent: Fraction = Fraction(0)
+
+    @property
+    def left(self) -> Fraction:
+        """What can still be spent."""
+        return max(Fraction(0), self.limit - self.spent)
+
+    def charge(self, epsilon: Fraction) -> Budget:
+        """The budget after one more response at this level."""
+        if epsilon > self.left:
+            raise BudgetError(
+                f"epsilon must be at most {self.left}, what is left of the budget of {self.limit}, got {epsilon}"
+            )
+        return replace(self, spent=self.spent + epsilon)

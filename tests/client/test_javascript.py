@@ -1,0 +1,73 @@
+"""The JavaScript client: it builds, passes its tests, is small, and packs what it should."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "clients" / "js"
+MANIFEST: dict[str, Any] = json.loads((PACKAGE / "package.json").read_text())
+
+needs_node = pytest.mark.skipif(not (shutil.which("node") and shutil.which("npm")), reason="Node is not installed")
+
+
+def npm(*arguments: str) -> str:
+    """What npm prints on its standard output; its complaint is the test's if it fails."""
+    done = subprocess.run(["npm", *arguments], cwd=PACKAGE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built() -> Path:
+    """The built module."""
+    npm("install", "--no-audit", "--no-fund", "--silent")
+    npm("run", "build")
+    return PACKAGE / "dist" / "index.js"
+
+
+@needs_node
+def test_the_javascript_tests_pass(built: Path) -> None:
+    report = npm("test")
+    passed = re.search(r"^# pass (\d+)$", report, re.MULTILINE) or re.search(r"ℹ pass (\d+)", report)
+    assert passed is not None, report
+    assert int(passed[1]) >= 15
+
+
+@needs_node
+def test_it_is_under_two_kilobytes(built: Path) -> None:
+    assert len(gzip.compress(built.read_bytes(), 9)) < 2048
+
+
+@needs_node
+def test_it_draws_from_webcrypto_only_and_imports_nothing(built: Path) -> None:
+    code = built.read_text()
+    assert "crypto.getRandomValues" in code
+    assert "Math.random" not in code
+    assert not re.search(r"\b(import|require)\b", code)
+
+
+@needs_node
+def test_the_package_holds_code_types_and_source(built: Path) -> None:
+    packed = json.loads(npm("pack", "--dry-run", "--json", "--ignore-scripts"))
+    files = {file["path"] for file in packed[0]["files"]}
+    assert files == {"README.md", "package.json", "dist/index.js", "dist/index.d.ts", "src/index.ts"}
+
+
+def test_the_manifest_is_that_of_a_pure_module() -> None:
+    assert MANIFEST["type"] == "module"
+    assert MANIFEST["sideEffects"] is False
+    assert "dependencies" not in MANIFEST
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in MANIFEST["devDependencies"].values())
+
+
+def test_both_packages_have_one_version() -> None:
+    source = (PACKAGE.parents[1] / "src" / "dpbandits" / "__init__.py").read_text()
+    assert f'__version__ = "{MANIFEST["version"]}"' in source

@@ -1,0 +1,40 @@
+"""Fixtures that several tests of exact noise share."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+import pytest
+from scipy import stats
+
+#: The probability that a correct sampler fails one chi-square test here (by the chi-square approximation).
+FAILURE = 1e-9
+
+Fit = Callable[[Iterable[int], Callable[[int], float]], bool]
+
+
+def fits(draws: Iterable[int], pmf: Callable[[int], float]) -> bool:
+    """Whether ``draws`` pass Pearson's test at ``FAILURE``; values that are expected fewer than 20 times are pooled."""
+    counts = Counter(draws)
+    n = sum(counts.values())
+    expected = {k: n * pmf(k) for k in range(-4000, 4001) if n * pmf(k) >= 20}
+    statistic = sum((counts[k] - mean) ** 2 / mean for k, mean in expected.items())
+    rest = n - sum(expected.values())
+    if rest >= 20:
+        statistic += (n - sum(counts[k] for k in expected) - rest) ** 2 / rest
+    freedom = len(expected) - 1 + (rest >= 20)
+    return bool(stats.chi2.sf(statistic, freedom) >= FAILURE)
+
+
+@pytest.fixture
+def fit() -> Fit:
+    """See ``fits``."""
+    return fits
+
+
+@pytest.fixture
+def two_sided() -> Callable[[float], Callable[[int], float]]:
+    """The law of the discrete Laplace at a rate: tanh(rate/2) e^(-rate |k|)."""
+    return lambda rate: lambda k: math.tanh(rate / 2) * math.exp(-rate * abs(k))
