@@ -1,41 +1,18 @@
-"""The command line: one command is one library call. Imports are local so that ``--help`` is immediate."""
+"""The core's commands: policies, simulate, bench."""
 
 from __future__ import annotations
 
 import json
-import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpbandits import __version__
-from dpbandits.errors import InputError, MissingExtraError
+from dpbandits.cli.shared import Number, app, as_json, print_table, progress_bar
+from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
     from dpbandits.simulation.trace import Trace
-
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
-
-
-class Number(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
-    """10000000, 1e7 and 10_000_000 are the same number."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from dpbandits.environments.numbers import number
-
-        return number(param.name if param is not None and param.name else "value", str(value))
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="dpbandits")
-def app() -> None:
-    """Differentially private multi-armed bandits."""
 
 
 @app.command()
@@ -48,7 +25,7 @@ def policies(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows))
         return
-    _table(
+    print_table(
         ["policy", "paper", "trust", "guarantee", "options"],
         [
             [row["name"], row["paper"], row["trust"], row["guarantee"], ", ".join(row["options"].values())]
@@ -85,7 +62,7 @@ def simulate(policy: str, as_json: bool, out: Path | None, **given: Any) -> None
     given["reward_range"] = _range(given["reward_range"])
     stopped = False
     try:
-        with _progress(f"{policy}: runs") as progress:
+        with progress_bar(f"{policy}: runs") as progress:
             trace = run(policy, progress=progress, **given)
     except Interrupted as error:
         if error.trace is None:
@@ -109,40 +86,16 @@ def bench(quick: bool, as_json: bool) -> None:
     """Measure speed and memory against their targets."""
     from dpbandits.bench import measure
 
-    with _progress("measurements") as progress:
+    with progress_bar("measurements") as progress:
         rows = [row._asdict() for row in measure(quick=quick, progress=progress)]
     if as_json:
         click.echo(json.dumps(rows))
         return
     verdicts = {True: "holds", False: "MISSED", None: "not measured"}
-    _table(
+    print_table(
         ["case", "measured", "target", "verdict"],
         [[row["case"], row["measured"], row["target"], verdicts[row["holds"]]] for row in rows],
     )
-
-
-def main() -> None:
-    """The ``dpbandits`` command."""
-    try:
-        app.main(standalone_mode=False)
-    except click.exceptions.Exit as error:
-        sys.exit(error.exit_code)
-    except click.ClickException as error:
-        _fail(error.format_message().replace("\n", " "))
-    except (InputError, MissingExtraError) as error:
-        _fail(str(error))
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("dpbandits: interrupted", err=True)
-        sys.stdout.flush()
-        os._exit(130)  # compiled code that is still running cannot be stopped otherwise
-
-
-def _fail(message: str) -> None:
-    click.echo(f"dpbandits: {message}", err=True)
-    sys.exit(2)
 
 
 def _options(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -161,32 +114,6 @@ def _range(text: str | None) -> tuple[float, float] | None:
     if len(parts) != 2:
         raise InputError(f"reward-range must be LOW,HIGH, got '{text}'")
     return (parts[0], parts[1])
-
-
-@contextmanager
-def _progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on standard error, where somebody looks at it."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _table(columns: list[str], rows: list[list[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def _summary(trace: Trace) -> None:
