@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpbandits import __version__
-from dpbandits.environments import Bernoulli, Mixed, build, parse_arms, parse_levels
+from dpbandits.environments import Bernoulli, Levels, Mixed, NormalLevels, build, parse_arms, parse_levels
 from dpbandits.environments.distributions import Distribution
+from dpbandits.environments.log import check_log
+from dpbandits.environments.text import replayed
 from dpbandits.errors import InputError, at_least, known
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
@@ -139,44 +141,53 @@ def prepare(
     reward_range: tuple[float, float] | None = None,
 ) -> Problem:
     """Read and check everything before the first round is played."""
-    if reward_range is not None and not -np.inf < reward_range[0] < reward_range[1] < np.inf:
-        raise InputError(f"reward_range must be low < high, both finite, got {reward_range[0]:g},{reward_range[1]:g}")
     population = None if levels is None else parse_levels(levels)
     distributions = parse_arms(arms)
-    made = lookup.make(
-        policy,
-        arms=len(distributions),
-        epsilon=epsilon,
-        horizon=at_least("horizon", horizon, len(distributions)),  # type: ignore[arg-type]
-        given=options,
-    )
-    epsilon_min = made.settings.get("epsilon_min")
-    if epsilon_min is None and population is not None:
-        raise InputError(f"levels is not a parameter of {made.name} (one epsilon holds for all users), got '{levels}'")
-    if epsilon_min is not None:
-        if population is None:
-            raise InputError(f"levels is required by {made.name}, got none")
-        if population.share_of_at_least(epsilon_min) == 0.0:
-            highest = population.highest()
-            raise InputError(
-                f"epsilon_min must be reached by a user: the highest of {levels} is {highest:g}, got {epsilon_min:g}"
-            )
-    if not made.any_reward and reward_range is None:
-        _check_unit(made, distributions)
-    return Problem(made, build(distributions, population, reward_range), int(horizon), reward_range)
+    horizon = at_least("horizon", horizon, len(distributions))
+    made = lookup.make(policy, arms=len(distributions), epsilon=epsilon, horizon=horizon, given=options)
+    _check_levels(made, levels, population)
+    _check_rewards(made, arms, distributions, reward_range)
+    return Problem(made, build(distributions, population, reward_range), horizon, reward_range)
 
 
-def _check_unit(policy: Policy, arms: list[Distribution]) -> None:
+def _check_levels(policy: Policy, text: str | None, population: Levels | NormalLevels | None) -> None:
+    least = policy.settings.get("epsilon_min")
+    if least is None:
+        if population is not None:
+            raise InputError(f"levels is not a parameter of {policy.name} (one epsilon holds for all), got '{text}'")
+        return
+    if population is None:
+        raise InputError(f"levels is required by {policy.name}, got none")
+    if population.share_of_at_least(least) == 0.0:
+        highest = population.highest()
+        raise InputError(f"epsilon_min must be reached by a user; the highest of {text} is {highest:g}, got {least:g}")
+
+
+def _check_rewards(
+    policy: Policy, text: str, arms: list[Distribution], reward_range: tuple[float, float] | None
+) -> None:
+    """Rewards must lie in [0, 1], unless the policy takes any, or a range says how to get them there."""
+    if reward_range is not None and not -np.inf < reward_range[0] < reward_range[1] < np.inf:
+        raise InputError(f"reward_range must be low < high, both finite, got {reward_range[0]:g},{reward_range[1]:g}")
+    log = replayed(text)
+    if log is not None and not (policy.any_reward and reward_range is None):
+        check_log(log, *(reward_range or (0.0, 1.0)))
+    if policy.any_reward or reward_range is not None:
+        return
     for arm in arms:
         low, high = arm.support
         if low < 0.0 or high > 1.0:
-            if np.isinf(low) or np.isinf(high):
-                sigmoid = f"{policy.name}s" if f"{policy.name}s" in lookup.names() else "option sigmoid=true"
-                if policy.name != "ucb1" and not sigmoid.startswith(policy.name):
-                    sigmoid = "--reward-range to clip them"
-                raise InputError(f"{policy.name} needs rewards in [0,1]; {arm} is unbounded: use {sigmoid}")
-            fits = f"{low:g},{high:g}"
-            raise InputError(f"{policy.name} needs rewards in [0,1]; {arm} pays in [{fits}]: use --reward-range {fits}")
+            if np.isfinite([low, high]).all():
+                remedy = f"pays in [{low:g},{high:g}]: use --reward-range {low:g},{high:g}"
+            else:
+                remedy = f"is unbounded: use {_for_any_reward(policy)}"
+            raise InputError(f"{policy.name} needs rewards in [0,1]; {arm} {remedy}")
+
+
+def _for_any_reward(policy: Policy) -> str:
+    if "sigmoid" in policy.settings:
+        return "--option sigmoid=true"
+    return f"{policy.name}s" if f"{policy.name}s" in lookup.names() else "--reward-range to clip its rewards"
 
 
 def _marks(checkpoints: int | Sequence[int], horizon: int) -> Integers:
