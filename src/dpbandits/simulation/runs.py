@@ -77,7 +77,7 @@ def simulate(
     True
     """
     runs, seed = at_least("runs", runs, 1), at_least("seed", seed, 0)
-    workers = at_least("workers", workers or os.cpu_count() or 1, 1)
+    workers = at_least("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
     known("arm_order", arm_order, ("shuffled", "given"))
     known("engine", engine, ("compiled", "python"))
     problem = prepare(policy, arms, horizon, epsilon, options, levels, reward_range)
@@ -230,14 +230,16 @@ def _spread(
     def unless_stopped(run: int) -> int | None:
         return None if stop.is_set() else one(run)
 
-    with ThreadPoolExecutor(min(workers, runs)) as pool:
-        try:
-            for future in as_completed([pool.submit(unless_stopped, run) for run in range(runs)]):
-                run = future.result()
-                if run is not None:
-                    finished.append(run)
-                if progress is not None:
-                    progress(len(finished), runs)
-        except KeyboardInterrupt:
-            stop.set()
+    pool = ThreadPoolExecutor(min(workers, runs))
+    try:
+        for future in as_completed([pool.submit(unless_stopped, run) for run in range(runs)]):
+            run = future.result()
+            if run is not None:
+                finished.append(run)
+            if progress is not None:
+                progress(len(finished), runs)
+    except KeyboardInterrupt:
+        stop.set()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # a run that is under way is not waited for
     return finished
