@@ -148,7 +148,7 @@ def test_ctrl_c_stops_with_one_line() -> None:
     import signal
     import time
 
-    words = [sys.executable, "-c", "from dpbandits.cli import main; main()"]
+    words = [sys.executable, "-m", "dpbandits"]
     words += ["simulate", "thompson", "--arms", "0.9,0.8", "--horizon", "1e9", "--runs", "4"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(6)

@@ -19,6 +19,7 @@ from dpbandits.environments.text import replayed
 from dpbandits.errors import InputError, at_least, known
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
+from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Integers, Rng
 from dpbandits.simulation import loop
 from dpbandits.simulation.trace import Trace
@@ -123,7 +124,7 @@ class Problem(NamedTuple):
     reward_range: tuple[float, float] | None
 
     @property
-    def guarantee(self) -> Any:
+    def guarantee(self) -> Guarantee:
         """The policy's guarantee, with what the range adds to it."""
         if self.reward_range is None:
             return self.policy.guarantee
