@@ -40,7 +40,7 @@ def feed_hybrid(
         level += 1
     total = releases[row, level + 1] + laplace(value, 1.0 if closing else float(k), log if closing else tree, rng)
     if closing:
-        level += 1
+        level += 2  # up to where the next block will close
     else:
         nodes[row, level] = value
     for lower in range(level + 1):
