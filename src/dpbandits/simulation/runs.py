@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,39 +78,30 @@ def simulate(
     >>> trace.pulls[:, -1].sum(axis=1).tolist() == [1000] * 10
     True
     """
-    runs, seed = at_least("runs", runs, 1), at_least("seed", seed, 0)
+    runs = at_least("runs", runs, 1)
     workers = at_least("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
-    known("arm_order", arm_order, ("shuffled", "given"))
-    known("engine", engine, ("compiled", "python"))
-    problem = prepare(policy, arms, horizon, epsilon, options, levels, reward_range)
-    marks = _marks(checkpoints, problem.horizon)
-    play = loop.play if engine == "python" else _compiled(problem)
-    pulls = np.zeros((runs, marks.size, problem.policy.arms), np.int64)
+    setup = Setup.of(
+        policy,
+        arms=arms,
+        horizon=horizon,
+        epsilon=epsilon,
+        options=options,
+        levels=levels,
+        seed=seed,
+        reward_range=reward_range,
+        arm_order=arm_order,
+        checkpoints=checkpoints,
+        engine=engine,
+    )
+    pulls = np.zeros((runs, setup.marks.size, setup.problem.policy.arms), np.int64)
     started = time.perf_counter()
 
     def one(run: int) -> int:
-        _play_run(play, problem, marks, pulls[run], streams(seed, run), arm_order == "shuffled")
+        pulls[run] = setup.play(run)
         return run
 
     finished = _spread(one, runs, workers, progress)
-    settings = {name: value for name, value in problem.policy.settings.items() if name not in ("arms", "horizon")}
-    trace = Trace(
-        policy=problem.policy.name,
-        options=settings,
-        arms=arms,
-        horizon=problem.horizon,
-        seed=seed,
-        guarantee=problem.guarantee,
-        checkpoints=marks,
-        pulls=pulls,
-        means=problem.environment.means,
-        levels=levels,
-        reward_range=reward_range,
-        arm_order=arm_order,
-        seconds=time.perf_counter() - started,
-        version=__version__,
-        engine=engine,
-    )
+    trace = setup.trace(pulls, time.perf_counter() - started)
     if len(finished) < runs:
         raise Interrupted(trace.only(np.array(sorted(finished), np.int64)) if finished else None)
     return trace
@@ -149,6 +141,85 @@ def prepare(
     _check_levels(made, levels, population)
     _check_rewards(made, arms, distributions, reward_range)
     return Problem(made, build(distributions, population, reward_range), horizon, reward_range)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that the runs of a simulation share: any of them can be played anywhere, in any order.
+
+    >>> setup = Setup.of("ucb1", arms="0.9,0.6", horizon=1000)
+    >>> third = setup.trace(np.stack([setup.play(run) for run in (0, 1, 2)])).final_regret[2]
+    >>> bool(third == simulate("ucb1", arms="0.9,0.6", horizon=1000, runs=3).final_regret[2])
+    True
+    """
+
+    problem: Problem
+    arms: str
+    levels: str | None
+    seed: int
+    arm_order: str
+    marks: Integers
+    engine: str
+    loop: Play
+
+    @classmethod
+    def of(
+        cls,
+        policy: str | lookup.Factory,
+        *,
+        arms: str,
+        horizon: int | float,
+        epsilon: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        levels: str | None = None,
+        seed: int = 0,
+        reward_range: tuple[float, float] | None = None,
+        arm_order: str = "shuffled",
+        checkpoints: int | Sequence[int] = 100,
+        engine: str = "compiled",
+    ) -> Setup:
+        """Read and check the settings of ``simulate``."""
+        seed = at_least("seed", seed, 0)
+        known("arm_order", arm_order, ("shuffled", "given"))
+        known("engine", engine, ("compiled", "python"))
+        problem = prepare(policy, arms, horizon, epsilon, options, levels, reward_range)
+        marks = _marks(checkpoints, problem.horizon)
+        play = loop.play if engine == "python" else _compiled(problem)
+        return cls(problem, arms, levels, seed, arm_order, marks, engine, play)
+
+    def play(self, run: int) -> Integers:
+        """(checkpoints, arms): the pulls of run number ``run``."""
+        random, policy = streams(self.seed, run), self.problem.policy.fresh()
+        order = np.arange(policy.arms)
+        if self.arm_order == "shuffled":
+            random.order.shuffle(order)
+        played, pulls = np.zeros((2, self.marks.size, policy.arms), np.int64)
+        environment = self.problem.environment.reorder(order)
+        parts = (environment, policy.curator, policy.agent, self.marks, played)
+        self.loop(*parts, random.rewards, random.noise, random.choices, None)
+        pulls[:, order] = played
+        return pulls
+
+    def trace(self, pulls: Integers, seconds: float = 0.0) -> Trace:
+        """The trace of runs whose pulls, (runs, checkpoints, arms), were played in ``seconds``."""
+        policy = self.problem.policy
+        return Trace(
+            policy=policy.name,
+            options={name: value for name, value in policy.settings.items() if name not in ("arms", "horizon")},
+            arms=self.arms,
+            horizon=self.problem.horizon,
+            seed=self.seed,
+            guarantee=self.problem.guarantee,
+            checkpoints=self.marks,
+            pulls=pulls,
+            means=self.problem.environment.means,
+            levels=self.levels,
+            reward_range=self.problem.reward_range,
+            arm_order=self.arm_order,
+            seconds=seconds,
+            version=__version__,
+            engine=self.engine,
+        )
 
 
 def _check_levels(policy: Policy, text: str | None, population: Levels | NormalLevels | None) -> None:
@@ -208,17 +279,6 @@ def _compiled(problem: Problem) -> Play:
     from dpbandits.simulation import compiled  # Numba takes half a second to import
 
     return compiled.loop_for(problem.environment, problem.policy.curator, problem.policy.agent)
-
-
-def _play_run(play: Play, problem: Problem, marks: Integers, pulls: Integers, random: Streams, shuffled: bool) -> None:
-    policy = problem.policy.fresh()
-    order = np.arange(policy.arms)
-    if shuffled:
-        random.order.shuffle(order)
-    played = np.zeros(pulls.shape, np.int64)
-    environment = problem.environment.reorder(order)
-    play(environment, policy.curator, policy.agent, marks, played, random.rewards, random.noise, random.choices, None)
-    pulls[:, order] = played
 
 
 def _spread(
