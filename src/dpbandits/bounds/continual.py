@@ -9,9 +9,9 @@ from scipy.special import lambertw, zeta
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
 from dpbandits.bounds.problem import Problem
+from dpbandits.curators.interval import EXACT
 from dpbandits.errors import known
 from dpbandits.numerics import positive_log
-from dpbandits.curators.interval import EXACT
 from dpbandits.privacy.accounting import exact_interval
 from dpbandits.privacy.release_points import SCHEDULES, interval_rate, next_release
 
