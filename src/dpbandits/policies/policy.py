@@ -20,6 +20,7 @@ class Parts(NamedTuple):
 
     agent: Agent
     curator: Curator
+    unused: tuple[str, ...] = ()  # settings that make no difference here: they are not kept
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ def published(paper: str, differs: str = "nothing") -> Callable[[Callable[P, Par
             bound.arguments["arms"] = at_least("arms", bound.arguments["arms"], 2)
             parts = build(*bound.args, **bound.kwargs)
             name = build.__name__.replace("_", "-")
-            return Policy(name, dict(bound.arguments), parts.agent, parts.curator, paper, differs, factory)
+            kept = {key: value for key, value in bound.arguments.items() if key not in parts.unused}
+            return Policy(name, kept, parts.agent, parts.curator, paper, differs, factory)
 
         factory.paper, factory.differs = paper, differs  # type: ignore[attr-defined]
         factory.__signature__ = signature.replace(return_annotation=Policy)  # type: ignore[attr-defined]
