@@ -31,6 +31,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "alpha": (0.0, -1.0, math.nan, math.inf),
     "beta": (0.0, 1.0, math.nan),
     "gamma": (0.0, 1.0, math.nan),
+    "scale": (0.0, -1.0, math.nan, math.inf),
     "v": (1.0, 1.6, math.nan),
     "schedule": ("z",),
     "horizon": (0, -1),
