@@ -9,13 +9,14 @@ from typing import Any
 from dpbandits.audit import actions, releases, responses
 from dpbandits.audit.instruments import NotVerifiableError
 from dpbandits.audit.verdict import PROVED, ROUNDING, VIOLATED, Verdict
-from dpbandits.errors import InputError, at_least, fraction, positive
+from dpbandits.errors import InputError, at_least, fraction, known, positive
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 
 __all__ = ["HORIZON", "RARE_HORIZON", "SHORT", "claim_of", "subject", "verify"]
 
 HORIZON = 8
+MOST_ROUNDS = 20_000
 RARE_HORIZON = 2000  # where the claim has a delta, releases are rare
 
 #: Options that shorten a schedule, so that a few rounds show releases; privacy does not depend on them.
@@ -23,15 +24,20 @@ SHORT = {"scale": 1e-6}
 
 
 def subject(
-    name: str | lookup.Factory, *, epsilon: float | None, horizon: int, options: dict[str, Any] | None = None
+    name: str | lookup.Factory,
+    *,
+    epsilon: float | None,
+    horizon: int,
+    options: dict[str, Any] | None = None,
+    short: bool = True,
 ) -> tuple[Policy, str]:
-    """The policy to be audited, for two arms, and what was set to make it short enough."""
+    """The policy to be audited, for two arms, and what was set to make it short enough, if ``short``."""
     factory = lookup.find(name)
     given = dict(options or {})
     wanted = inspect.signature(factory).parameters
-    short = {option: value for option, value in SHORT.items() if option in wanted and option not in given}
-    policy = lookup.make(name, arms=2, epsilon=epsilon, horizon=horizon, given={**given, **short})
-    note = "".join(f"; {option} {value:g}, which shortens its schedule" for option, value in short.items())
+    added = {name: value for name, value in SHORT.items() if short and name in wanted and name not in given}
+    policy = lookup.make(name, arms=2, epsilon=epsilon, horizon=horizon, given={**given, **added})
+    note = "".join(f"; {option} {value:g}, which shortens its schedule" for option, value in added.items())
     return policy, note
 
 
@@ -53,9 +59,12 @@ def verify(
     horizon: int | None = None,
     claim: float | None = None,
     delta: float | None = None,
+    view: str | None = None,
     note: str = "",
 ) -> Verdict:
     """The exact worst case: of one response in the local model, of the actions, or else of all released values.
+
+    ``view`` asks for one of these: response, actions or released.
 
     >>> from dpbandits import policies
     >>> verdict = verify(policies.adap_ucb(2, epsilon=1.0))
@@ -63,13 +72,18 @@ def verify(
     ('proved', 'actions', 1.0)
     """
     claim, delta = claim_of(policy, claim, delta)
-    if policy.guarantee.trust == "local":
+    local = policy.guarantee.trust == "local"
+    if view is not None:
+        known("view", view, ("response",) if local else ("actions", "released"))
+    if local:
         return _verify_response(policy, claim, delta, note)
     rounds = at_least("horizon", horizon or (RARE_HORIZON if delta else HORIZON), 2)
-    if not delta:
+    if view == "actions" or (view is None and not delta):
         try:
-            return _verify_actions(policy, rounds, claim, note)
+            return _verify_actions(policy, rounds, claim, delta, note)
         except NotVerifiableError as reason:
+            if view is not None:
+                raise
             note += f"; not by actions: {reason}"
     return _verify_releases(policy, rounds, claim, delta, note)
 
@@ -83,7 +97,9 @@ def _verdict(epsilon: float, claim: float, rounding: float = 0.0) -> str:
     return PROVED if epsilon <= claim * (1.0 + ROUNDING) + rounding else VIOLATED
 
 
-def _verify_actions(policy: Policy, horizon: int, claim: float, note: str) -> Verdict:
+def _verify_actions(policy: Policy, horizon: int, claim: float, delta: float, note: str) -> Verdict:
+    if delta:
+        raise NotVerifiableError(f"delta must be 0 to verify actions, got {delta:g}")
     most = actions.largest_horizon(float(policy.settings.get("epsilon", claim)))
     if horizon > most:
         _probe(policy)
@@ -102,9 +118,19 @@ def _verify_actions(policy: Policy, horizon: int, claim: float, note: str) -> Ve
         "event": f"actions {_text(worst.actions)}",
         "probabilities": list(worst.probabilities),
     }
-    kind = _verdict(worst.epsilon, claim)
+    all_seen = _shown(releases.worst_release(policy, horizon)[0].epsilon)
     return Verdict(
-        kind, policy.name, claim, 0.0, _shown(worst.epsilon), "exact", "actions", horizon, domain, witness=witness
+        _verdict(worst.epsilon, claim),
+        policy.name,
+        claim,
+        0.0,
+        _shown(worst.epsilon),
+        "exact",
+        "actions",
+        horizon,
+        domain,
+        witness=witness,
+        released=all_seen,
     )
 
 
@@ -114,6 +140,8 @@ def _probe(policy: Policy) -> None:
 
 
 def _verify_releases(policy: Policy, horizon: int, claim: float, delta: float, note: str) -> Verdict:
+    if horizon > MOST_ROUNDS:
+        raise InputError(f"horizon must be at most {MOST_ROUNDS} to verify releases, got {horizon}")
     worst, tried = releases.worst_release(policy, horizon)
     epsilon = worst.epsilon
     if not math.isinf(epsilon):
@@ -130,7 +158,8 @@ def _verify_releases(policy: Policy, horizon: int, claim: float, delta: float, n
         witness["event"] = f"the {len(worst.costs)} noisy sums that it is in, far in their tails; losses {costs}{more}"
     if len(worst.steps) <= 64:
         witness["arms"] = _text(step.arm for step in worst.steps)
-    domain = f"who sees every release; 2 arms, {tried}{note}"
+    how = f", accounted at delta {delta:.3g}" if delta else ""
+    domain = f"who sees every release{how}; 2 arms, {tried}{note}"
     return Verdict(
         _verdict(epsilon, claim),
         policy.name,

@@ -26,7 +26,7 @@ from dpbandits.protocols import NO_LINE
 
 __all__ = ["Loss", "Step", "accounted", "enter_all", "losses", "played", "worst_release"]
 
-SEQUENCES = 1 << 10  # as many sequences of arms are tried one by one
+SEQUENCES = 1 << 8  # as many sequences of arms are tried one by one
 SEED = 5  # of the numbers that stand for noisy sums: any would do
 
 
@@ -75,8 +75,9 @@ def worst_release(policy: Policy, horizon: int) -> tuple[Loss, str]:
         sequences: Iterable[Sequence[int]] = itertools.product(range(arms), repeat=horizon)
         tried, rounds = "every sequence of arms", range(horizon)
     else:
-        sequences = [[0] * horizon, [t % arms for t in range(horizon)]]
-        tried = "all rounds on one arm, and all arms in turn; rewards number 1, 2, 4, 8 .."
+        own = [[step.arm for step in played(policy, [reward] * horizon, SEED)] for reward in (0.0, 1.0)]
+        sequences = [[0] * horizon, [t % arms for t in range(horizon)], *own]
+        tried = "all rounds on one arm, all arms in turn, and as it plays itself; rewards number 1, 2, 4, 8 .."
         rounds = sorted({2**k - 1 for k in range(horizon.bit_length())})  # type: ignore[assignment]
     worst: Loss | None = None
     for sequence in sequences:

@@ -21,6 +21,8 @@ class Verdict:
     """The outcome of one audit.
 
     ``epsilon`` is the worst case where the method is exact, otherwise a lower bound on it at this ``confidence``.
+    ``released`` is the worst case for who sees every release, where the view is narrower: if it is above the claim, the
+    actions of a few rounds did not show it, and those of more may.
 
     >>> print(Verdict("proved", "adap-ucb", 1.0, 0.0, 0.99, "exact", "actions", 8, "rewards of 0 and 1"))
     adap-ucb: proved
@@ -42,6 +44,7 @@ class Verdict:
     confidence: float | None = None
     trials: int | None = None
     witness: dict[str, Any] = field(default_factory=dict)
+    released: float | None = None
 
     @property
     def violated(self) -> bool:
@@ -51,8 +54,9 @@ class Verdict:
     def to_json(self) -> dict[str, Any]:
         """JSON-ready; an infinite epsilon is null, and the witness says why."""
         record = asdict(self)
-        if math.isinf(self.epsilon):
-            record["epsilon"] = None
+        for name in ("epsilon", "released"):
+            if record[name] is not None and math.isinf(record[name]):
+                record[name] = None
         return {**record, "version": __version__}
 
     def __str__(self) -> str:
@@ -64,6 +68,9 @@ class Verdict:
             f"claim       epsilon {self.claim:g}{delta}",
             f"{what}  epsilon {size} ({self.method}, {self.view})",
         ]
+        if self.released is not None:
+            above = ": above the claim, more rounds may show it" if self.released > self.claim else ""
+            lines.append(f"releases    epsilon {self.released:.6g} for who sees them all{above}")
         if self.confidence is not None:
             lines.append(f"confidence  {self.confidence:.6g} from {self.trials:,} trials")
         if self.horizon is not None:
