@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dpbandits import __version__
-from dpbandits.environments import Bernoulli, Mixed, build, parse_arms, parse_levels
+from dpbandits.curators import HeterogeneousBernoulli, HeterogeneousLaplace
+from dpbandits.environments import Bernoulli, Levels, Mixed, NormalLevels, build, parse_arms, parse_levels
 from dpbandits.environments.distributions import Distribution
 from dpbandits.errors import InputError, at_least, known
 from dpbandits.policies import lookup
@@ -21,7 +22,16 @@ from dpbandits.protocols import Integers, Rng
 from dpbandits.simulation import loop
 from dpbandits.simulation.trace import Trace
 
+if TYPE_CHECKING:
+    from dpbandits.bounds.levels import Mechanism
+
 Play = Callable[..., None]
+
+#: The value of ``epsilon_min`` that lets the population's levels choose it.
+AUTO = "auto"
+
+#: How the curators that discard responses make them private: what a response costs at each level follows from it.
+MECHANISMS: dict[type, Mechanism] = {HeterogeneousLaplace: "laplace", HeterogeneousBernoulli: "bernoulli"}
 
 
 class Interrupted(KeyboardInterrupt):
@@ -67,6 +77,7 @@ def simulate(
     """Play ``policy`` on ``arms`` for ``horizon`` rounds, ``runs`` times.
 
     ``policy`` is a name or a function that makes a policy; ``arms`` and ``levels`` are texts as on the command line.
+    The option ``epsilon_min="auto"`` is chosen by the HeLDP paper's rule for these levels.
     ``checkpoints`` is how many, spaced evenly in the logarithm of t, or which. The same seed gives the same numbers,
     whatever the number of workers. ``progress`` is called with the number of finished runs and of all.
 
@@ -143,6 +154,8 @@ def prepare(
         raise InputError(f"reward_range must be low < high, both finite, got {reward_range[0]:g},{reward_range[1]:g}")
     population = None if levels is None else parse_levels(levels)
     distributions = parse_arms(arms)
+    if (options or {}).get("epsilon_min") == AUTO:
+        options = {**(options or {}), "epsilon_min": _chosen_epsilon_min(policy, options or {}, population)}
     made = lookup.make(
         policy,
         arms=len(distributions),
@@ -164,6 +177,22 @@ def prepare(
     if not made.any_reward and reward_range is None:
         _check_unit(made, distributions)
     return Problem(made, build(distributions, population, reward_range), int(horizon), reward_range)
+
+
+def _chosen_epsilon_min(
+    policy: str | lookup.Factory, options: Mapping[str, Any], population: Levels | NormalLevels | None
+) -> float:
+    """The threshold at which this population's responses cost least: the V_L or V_B rule of the HeLDP paper."""
+    from dpbandits.bounds.levels import best_epsilon_min  # SciPy, which few runs need
+    from dpbandits.bounds.text import population as users
+
+    any_threshold = lookup.make(policy, arms=2, given={**options, "epsilon_min": 1.0})
+    mechanism = MECHANISMS.get(type(any_threshold.curator))
+    if mechanism is None:
+        raise InputError(f"epsilon_min of {any_threshold.name} must be a number: no rule chooses it, got {AUTO}")
+    if population is None:
+        raise InputError(f"levels is required by epsilon_min={AUTO}, got none")
+    return best_epsilon_min(users(population), mechanism)
 
 
 def _check_unit(policy: Policy, arms: list[Distribution]) -> None:
