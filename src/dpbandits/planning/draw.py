@@ -38,6 +38,8 @@ def draw(plan: Plan) -> Figure:
 
 
 def _against_epsilon(plan: Plan, panel: Axes) -> None:
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
     asked = plan.question
     for trust in asked.trusts:
         color = COLOR[trust]
@@ -54,12 +56,17 @@ def _against_epsilon(plan: Plan, panel: Axes) -> None:
         fine = np.geomspace(_left(plan), max(asked.epsilons), 40).tolist()
         lower = [(e, bound.value) for e in fine if (bound := plan.lower(e, trust)) is not None]
         if lower:
-            text = f"lower bound, {NAME[trust]}"
+            text = f"lower bound (asymptotic), {NAME[trust]}"
             panel.plot(*zip(*lower, strict=True), color=color, linestyle=(0, (1, 1.5)), linewidth=1.2, label=text)
     _levels(plan, panel)
     _regimes(plan, panel)
     panel.set_xscale("log")
     panel.set_yscale("log")
+    panel.set_xticks(asked.epsilons, [f"{epsilon:g}" for epsilon in asked.epsilons])
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    panel.yaxis.set_major_formatter(EngFormatter())
+    panel.yaxis.set_minor_locator(NullLocator())
     panel.set_xlabel("epsilon")
     panel.set_ylabel("regret at the horizon")
     panel.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
@@ -108,15 +115,21 @@ def _regimes(plan: Plan, panel: Axes) -> None:
 def _over_rounds(plan: Plan, panel: Axes) -> None:
     from matplotlib.ticker import EngFormatter
 
-    for trust in plan.question.trusts:
+    asked = plan.question
+    for trust in asked.trusts:
         best = plan.best(plan.focus, trust)
         if best is not None:
             panel.plot(best.rounds, best.curve, color=COLOR[trust], linewidth=2, label=f"{best.policy} ({NAME[trust]})")
             if best.settled is not None:
                 panel.axvline(best.settled, color=COLOR[trust], linewidth=0.9, linestyle=(0, (2, 2)))
     if plan.free is not None:
-        panel.plot(plan.free.rounds, plan.free.curve, color=COLOR["none"], linewidth=1.5, label=plan.free.policy)
-    asked = plan.question
+        panel.plot(
+            plan.free.rounds,
+            plan.free.curve,
+            color=COLOR["none"],
+            linewidth=1.5,
+            label=f"{plan.free.policy} (no privacy)",
+        )
     panel.plot([0, asked.horizon], [0, asked.at_random], color=GREY, linestyle=(0, (5, 2)), label="playing at random")
     panel.set_title(f"at epsilon {plan.focus:g}; dotted: 90 % of the traffic on the best arm", fontsize=9)
     panel.set_xlabel("rounds")
@@ -124,7 +137,8 @@ def _over_rounds(plan: Plan, panel: Axes) -> None:
     panel.set_xlim(0, asked.horizon)
     panel.xaxis.set_major_formatter(EngFormatter())
     panel.yaxis.set_major_formatter(EngFormatter())
-    panel.set_ylim(0)
+    highest = max((o.regret for t in asked.trusts if (o := plan.best(plan.focus, t))), default=asked.at_random)
+    panel.set_ylim(0, 1.05 * min(max(asked.at_random, highest), 3.0 * highest))
     panel.legend(frameon=False, fontsize=8)
 
 

@@ -79,7 +79,7 @@ class Plan:
         return min(crossings), max(crossings)
 
     def lower(self, epsilon: float, trust: str) -> Bound | None:
-        """The largest proven lower bound with this trust, as the horizon grows, of those that a regret can reach."""
+        """The largest proven lower bound, as the horizon grows, with this trust; None where regret cannot be so large."""
         return _lower(self.question, epsilon, trust)
 
     @cached_property
@@ -203,10 +203,10 @@ def _lower(question: Question, epsilon: float, trust: str) -> Bound | None:
     if asked is None:
         return None
     promise = Guarantee.central(epsilon) if trust == "central" else Guarantee.local(epsilon)
+    lowers = [bound for bound in for_policy(asked, "", promise) if bound.kind == "lower" and bound.checked]
+    largest = max(lowers, key=lambda bound: bound.value or 0.0, default=None)
     worst = question.horizon * (max(question.means) - min(question.means))
-    bounds = for_policy(asked, "", promise)
-    lowers = [bound for bound in bounds if bound.kind == "lower" and bound.checked and (bound.value or 0.0) < worst]
-    return max(lowers, key=lambda bound: bound.value or 0.0, default=None)
+    return None if largest is None or (largest.value or 0.0) > worst else largest
 
 
 def _json(outcome: Outcome | None, question: Question, free: float | None) -> dict[str, Any] | None:

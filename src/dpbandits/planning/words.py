@@ -132,7 +132,7 @@ def best_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
         row = [f"{epsilon:g}"]
         for trust in plan.question.trusts:
             best, lower = plan.best(epsilon, trust), plan.lower(epsilon, trust)
-            least = "" if lower is None else number(lower.value or 0.0)
+            least = "-" if lower is None else number(lower.value or 0.0)
             if best is None:
                 row += ["none", "", "", least]
             else:
