@@ -79,7 +79,7 @@ class Plan:
         return min(crossings), max(crossings)
 
     def lower(self, epsilon: float, trust: str) -> Bound | None:
-        """The largest proven lower bound, as the horizon grows, with this trust; None where regret cannot be so large."""
+        """The largest proven lower bound, as the horizon grows; None where regret cannot be so large yet."""
         return _lower(self.question, epsilon, trust)
 
     @cached_property
