@@ -33,14 +33,14 @@ def unit(x: float) -> float:
 
 
 def sigmoid(x: float) -> float:
-    """1 / (1 + e^-x), without overflow at either end.
+    """1 / (1 + e^-x), without overflow at either end; what is not a number becomes 0, as in ``unit``.
 
-    >>> sigmoid(0.0), sigmoid(1000.0), sigmoid(-1000.0)
-    (0.5, 1.0, 0.0)
+    >>> sigmoid(0.0), sigmoid(1000.0), sigmoid(-1000.0), sigmoid(math.nan)
+    (0.5, 1.0, 0.0, 0.0)
     """
     if x >= 0.0:
         return 1.0 / (1.0 + math.exp(-x))
-    z = math.exp(x)
+    z = math.exp(x) if x < 0.0 else 0.0
     return z / (1.0 + z)
 
 

@@ -20,6 +20,8 @@ class Elimination(NamedTuple):
     + 1) times. An arm is dropped if the best mean exceeds its own by twice the bonus sqrt(ln(8 m e^2/beta) / (2R)) plus
     twice the curator's width at confidence ln(4 m e^2/beta). A last arm is played for ever, and nothing is released.
 
+    ``scale`` multiplies R - 1, and nothing else: below 1 the epochs are short enough for exact verification.
+
     >>> agent = Elimination.start(5, epsilon=1.0, beta=1e-7)
     >>> agent.plays(agent.left())
     2537
@@ -27,15 +29,17 @@ class Elimination(NamedTuple):
 
     epsilon: float
     beta: float
+    scale: float
     active: Integers  # (arms,): 1 while the arm survives
     epoch: Integers  # (2,): number of the epoch; the next arm to play in it
 
     @classmethod
-    def start(cls, arms: int, *, epsilon: float, beta: float) -> Self:
+    def start(cls, arms: int, *, epsilon: float, beta: float, scale: float = 1.0) -> Self:
         """A fresh agent that errs with probability at most about ``beta``."""
         return cls(
             positive("epsilon", epsilon),
             fraction("beta", beta),
+            positive("scale", scale),
             np.ones(arms, np.int64),
             np.array([1, 0], np.int64),
         )
@@ -74,7 +78,7 @@ class Elimination(NamedTuple):
         """R, the plays of each arm in this epoch."""
         gap = 2.0 ** -float(self.epoch[0])
         most = max(32.0 * self.log(8.0, left) / (gap * gap), 8.0 * self.log(4.0, left) / (self.epsilon * gap))
-        return int(min(math.ceil(most + 1.0), 1e18))
+        return int(min(math.ceil(self.scale * most + 1.0), 1e18))
 
     def drop(self, curator: Curator) -> None:
         """Drop the arms that are clearly worse than the best."""

@@ -18,7 +18,7 @@ from dpbandits.errors import InputError
 from dpbandits.planning.question import Question
 from dpbandits.policies import lookup
 from dpbandits.simulation import Trace, simulate
-from dpbandits.simulation.runs import AUTO
+from dpbandits.simulation.thresholds import AUTO
 
 __all__ = ["LeftOut", "Outcome", "Progress", "candidates", "play", "play_all"]
 

@@ -12,10 +12,12 @@ from dpbandits.policies.policy import Parts, published
     "Sajed & Sheffet 2019",
     "the plays of an epoch are made arm by arm rather than in turns; what is released after it is the same",
 )
-def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | None = None) -> Parts:
+def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | None = None, scale: float = 1.0) -> Parts:
     """DP-SE: successive elimination on fresh private means, with gaps halved from epoch to epoch.
 
-    ``beta`` is the probability of dropping the best arm, 1/horizon unless given.
+    ``beta`` is the probability of dropping the best arm, 1/horizon unless given. ``scale`` multiplies the plays of an
+    epoch, which privacy does not depend on: at 1, as published, an epoch has hundreds, and a small one lets the exact
+    verifier see several epochs within a few rounds.
 
     Reference: Sajed & Sheffet 2019, Algorithm 2.
     Guarantee: the sequence of choices is epsilon-private (pure, central).
@@ -26,4 +28,5 @@ def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | None = None)
     3337
     """
     beta = 1.0 / at_least("horizon", horizon, 2) if beta is None else beta
-    return Parts(Elimination.start(arms, epsilon=epsilon, beta=beta), Batch.start(arms, epsilon=epsilon))
+    agent = Elimination.start(arms, epsilon=epsilon, beta=beta, scale=scale)
+    return Parts(agent, Batch.start(arms, epsilon=epsilon))

@@ -33,6 +33,7 @@ class Policy:
     curator: Curator
     paper: str
     differs: str
+    factory: Callable[..., Policy]  # what makes it
 
     @property
     def guarantee(self) -> Guarantee:
@@ -57,8 +58,6 @@ class Policy:
     def fresh(self) -> Policy:
         """The same policy with no memory."""
         return self.factory(**self.settings)
-
-    factory: Callable[..., Policy] = None  # type: ignore[assignment]  # set by ``published``
 
 
 def published(paper: str, differs: str = "nothing") -> Callable[[Callable[P, Parts]], Callable[P, Policy]]:

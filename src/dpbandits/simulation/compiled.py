@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.errors import NumbaError
 from numba.core.types import BaseNamedTuple
 from numba.extending import overload_method, register_jitable
 
@@ -22,11 +23,15 @@ import dpbandits
 from dpbandits import mechanisms, numerics
 from dpbandits.curators import hybrid, rounds, tree
 from dpbandits.privacy import release_points
+from dpbandits.simulation import trials
 from dpbandits.simulation.loop import play as play_in_python
 
 OPTIONS = {"error_model": "numpy"}  # Python's checks for division by zero cost a factor of 6
 PACKAGE = Path(dpbandits.__file__).parent
 KEEP_SECONDS = 30 * 24 * 3600
+
+#: What is raised for parts that only plain Python can play.
+NOT_COMPILABLE = (NumbaError, TypeError)
 
 _lock = threading.Lock()
 _taught: dict[str, int] = {}  # verb: number of its arguments
@@ -75,8 +80,8 @@ def _teach_class(cls: type) -> None:
     clash = sorted({*getattr(cls, "_fields", ())} & {*_taught})
     if clash:
         raise TypeError(f"{cls.__name__}.{clash[0]} is a field here and a method of another part: rename it")
-    for verb, method in vars(cls).items():
-        if inspect.isfunction(method) and not verb.startswith("_"):
+    for verb, method in inspect.getmembers(cls, inspect.isfunction):  # inherited ones, too
+        if not verb.startswith("_"):
             _teach(verb, len(inspect.signature(method).parameters))
 
 
@@ -107,21 +112,21 @@ def _prepare(folder: Path) -> bool:
 
 
 @functools.cache
-def _compile(sources: frozenset[Path] | None) -> Callable[..., None]:
-    """The compiled loop, with a disk cache that any edit of our sources, or of ``sources``, invalidates.
+def _compile(loop: Callable[..., None], sources: frozenset[Path] | None) -> Callable[..., None]:
+    """A loop, compiled, with a disk cache that any edit of our sources, or of ``sources``, invalidates.
 
     Numba's own cache looks only at the file of the loop, which calls into all others; so its folder is named by a hash
     of all of them. None stands for classes without a source file, whose code is not kept.
     """
     if sources is None:
-        return numba.njit(nogil=True, **OPTIONS)(play_in_python)
+        return numba.njit(nogil=True, **OPTIONS)(loop)
     folder = cache_folder() / _digest({*PACKAGE.rglob("*.py"), *sources})
     if not _prepare(folder):
-        return numba.njit(nogil=True, **OPTIONS)(play_in_python)
+        return numba.njit(nogil=True, **OPTIONS)(loop)
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)
     try:
-        return numba.njit(cache=True, nogil=True, **OPTIONS)(play_in_python)
+        return numba.njit(cache=True, nogil=True, **OPTIONS)(loop)
     finally:
         numba.config.CACHE_DIR = before
 
@@ -139,13 +144,22 @@ def _sources(classes: Iterable[type]) -> frozenset[Path] | None:
     return frozenset(files)
 
 
-def loop_for(*parts: Any) -> Callable[..., None]:
-    """``loop.play``, compiled for parts of these classes."""
+def _compiled_for(loop: Callable[..., None], parts: tuple[Any, ...]) -> Callable[..., None]:
     with _lock:  # Numba's cache folder is a global setting
         classes = _classes(parts)
         for cls in classes:
             _teach_class(cls)
-        return _compile(_sources(classes))
+        return _compile(loop, _sources(classes))
+
+
+def loop_for(*parts: Any) -> Callable[..., None]:
+    """``loop.play``, compiled for parts of these classes."""
+    return _compiled_for(play_in_python, parts)
+
+
+def trials_for(curator: Any, agent: Any) -> Callable[..., None]:
+    """``trials.play_trials``, compiled for parts of these classes."""
+    return _compiled_for(trials.play_trials, (curator, agent))
 
 
 def play(environment: Any, curator: Any, agent: Any, *rest: Any) -> None:

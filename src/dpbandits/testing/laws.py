@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -10,15 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from dpbandits.audit import exact, releases
+from dpbandits.audit.attack import attack_policy
+from dpbandits.audit.instruments import NotVerifiableError
+from dpbandits.audit.verdict import Verdict
 from dpbandits.curators.rounds import one_by_one
 from dpbandits.environments import Bernoulli, Mixed, build, parse_arms, parse_levels
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
+from dpbandits.privacy.ledger import Ledger, LedgerError
 from dpbandits.session import Session
 from dpbandits.simulation import compiled, loop, simulate
 
 ROUNDS = 1500
+LEDGER_ROUNDS, RARE_ROUNDS = 64, 400  # .. where the claim has a delta, releases are rare
 RUNS = 300
 ALPHA = 1e-6  # probability with which the statistical law refuses a correct policy
 
@@ -31,6 +38,7 @@ BAD: dict[str, tuple[Any, ...]] = {
     "alpha": (0.0, -1.0, math.nan, math.inf),
     "beta": (0.0, 1.0, math.nan),
     "gamma": (0.0, 1.0, math.nan),
+    "scale": (0.0, -1.0, math.nan, math.inf),
     "v": (1.0, 1.6, math.nan),
     "schedule": ("z",),
     "horizon": (0, -1),
@@ -274,6 +282,61 @@ def guarantee_is_complete(case: Case) -> None:
     if "epsilon" in policy.settings and not policy.settings.get("as_printed"):
         assert promise.epsilon == policy.settings["epsilon"], "the promise is not the epsilon asked for"
     assert 0 <= promise.delta < 1
+
+
+def exact_verifier_proves_the_claim(case: Case) -> None:
+    """The exact worst case at a small size is at most the claim, and, where nothing is lost in composition, near it."""
+    if case.policy().guarantee.trust == "none":
+        return
+    try:
+        verdict = _verified(case.factory, tuple(case.settings.items()))
+    except NotVerifiableError:
+        return  # this noise or this agent has no exact verifier yet; the statistical audit still holds it to its claim
+    assert verdict.verdict == "proved", f"the exact verifier says:\n{verdict}"
+    assert verdict.released is None or verdict.released <= verdict.claim * (1.0 + 1e-9), (
+        f"releases lose more:\n{verdict}"
+    )
+    least = 0.0 if verdict.delta else 0.9 * verdict.claim  # with a delta, the claim holds for ever and is not reached
+    assert verdict.epsilon > least, f"the worst case is far below the claim, or nothing was released:\n{verdict}"
+
+
+@functools.cache
+def _verified(factory: lookup.Factory, settings: tuple[tuple[str, Any], ...]) -> Verdict:
+    return exact.verify(_small(Case(factory, settings=dict(settings)), exact.HORIZON))
+
+
+def _small(case: Case, horizon: int) -> Policy:
+    """The policy for two arms and few rounds, its schedule shortened, and all of its epsilon spent."""
+    wanted = inspect.signature(case.factory).parameters
+    small = {**exact.SHORT, "horizon": horizon, "split_over_arms": False}
+    return case.policy(arms=2, **{name: value for name, value in small.items() if name in wanted})
+
+
+def statistical_audit_does_not_refute_the_claim(case: Case) -> None:
+    """A guessing game on what is seen does not refute the promise (a correct policy fails with probability 1e-6)."""
+    policy = _small(case, 12)
+    if policy.guarantee.trust == "none":
+        return
+    claim, delta = exact.claim_of(policy, None, None)
+    verdict = attack_policy(policy, claim=claim, delta=delta, trials=4000, alpha=ALPHA, horizon=12)
+    assert not verdict.violated, f"the audit says:\n{verdict}"
+
+
+def ledger_accepts_every_release(case: Case) -> None:
+    """No reward is charged beyond the claim, no release is drawn twice, and everything that is shown is under noise."""
+    policy = _small(case, LEDGER_ROUNDS)
+    if policy.guarantee.trust != "central":
+        return
+    claim, delta = exact.claim_of(policy, None, None)
+    rewards = np.random.default_rng(8).random(RARE_ROUNDS if delta else LEDGER_ROUNDS).tolist()
+    ledger = Ledger(claim, delta)
+    try:
+        releases.enter_all(policy, releases.played(policy, rewards, 9), ledger)
+    except NotVerifiableError:
+        return  # noise whose cost is not a sum of pure ones
+    except LedgerError as error:
+        raise AssertionError(f"the ledger refuses: {error}") from error
+    assert ledger.entries, "nothing was released"
 
 
 def docstring_says_what_it_is(case: Case) -> None:

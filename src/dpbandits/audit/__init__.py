@@ -1,0 +1,1 @@
+"""Is the promise kept: exact verification at small sizes, and statistical attack."""

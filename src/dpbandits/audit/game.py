@@ -1,0 +1,181 @@
+"""A guessing game: which of two neighbouring inputs was it? Whoever guesses too well refutes the claim.
+
+A fair coin chooses one of two inputs that differ in one reward, and the mechanism is run on that one only. A guesser,
+fixed beforehand on other runs, says which it was, or nothing. If the mechanism is epsilon-private, each guess is right
+with probability at most e^epsilon / (1 + e^epsilon), whatever the guesser does; so the number of right guesses gives a
+lower bound on epsilon (Steinke, Nasr & Jagielski 2023, here across independent runs, where it is tight).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from scipy.stats import beta
+
+from dpbandits.errors import InputError, at_least, fraction, positive
+from dpbandits.protocols import Floats, Integers
+
+__all__ = ["Guesser", "Score", "check_trials", "fewest_guesses", "lower_bound", "sequential_bound", "train"]
+
+Bools = NDArray[np.bool_]
+
+BOTH, ONLY_ZERO, ONLY_ONE = 2, 0, 1
+THRESHOLDS = 41  # how many cautious guessers are tried
+GRID = 0.02  # steps in which a sequential bound is sought
+HIGHEST = 12.0
+
+
+def lower_bound(right: int, wrong: int, trials: int, alpha: float, delta: float = 0.0) -> float:
+    """The epsilon that is refuted at error ``alpha`` by so many right and wrong guesses; 0 if none is.
+
+    With delta = 0 it is the logit of Clopper and Pearson's lower bound of the accuracy. Otherwise
+    P(right) <= e^epsilon P(wrong) + delta, and each of the two is bounded at alpha / 2.
+
+    >>> round(lower_bound(750, 250, 1000, 0.05), 3), round(lower_bound(750, 250, 1000, 0.05, delta=0.01), 3)
+    (0.979, 0.926)
+    """
+    guesses = right + wrong
+    if right == 0:
+        return 0.0
+    if delta == 0.0:
+        return max(0.0, float(logit(beta.ppf(alpha, right, wrong + 1))))
+    at_least("trials", trials, guesses)
+    often = float(beta.ppf(0.5 * alpha, right, trials - right + 1)) - delta
+    seldom = float(beta.ppf(1.0 - 0.5 * alpha, wrong + 1, trials - wrong))
+    return math.log(often / seldom) if often > seldom else 0.0
+
+
+def sequential_bound(right: Bools, alpha: float) -> float:
+    """The epsilon that is refuted at error ``alpha`` however often one has looked: for guesses in their order.
+
+    For each epsilon with q = e^epsilon / (1 + e^epsilon), a gambler bets on the next guess as if it were right with
+    probability p, the larger of q and Krichevsky and Trofimov's estimate from the guesses before. Where guesses are
+    right with probability at most q the gambler's wealth is a supermartingale, so it ever reaches 1/alpha with
+    probability at most alpha (Ville 1939). The bound is the first epsilon that survives.
+
+    >>> rights = np.random.default_rng(0).random(3000) < expit(1.3)
+    >>> 1.0 < sequential_bound(rights, 0.01) < 1.3
+    True
+    """
+    found = right.astype(np.float64)
+    order = np.arange(found.size)
+    estimate = (np.cumsum(found) - found + 0.5) / (order + 1.0)
+    refuted = 0.0
+    for epsilon in np.arange(0.0, HIGHEST, GRID):
+        q = float(expit(epsilon))
+        p = np.clip(estimate, q, 1.0 - 1e-12)
+        wealth = np.cumsum(np.where(right, np.log(p / q), np.log((1.0 - p) / (1.0 - q))))
+        if not wealth.size or wealth.max() < math.log(1.0 / alpha):
+            break
+        refuted = float(epsilon)
+    return refuted
+
+
+def fewest_guesses(claim: float, alpha: float, delta: float = 0.0) -> int:
+    """How many guesses, all right, refute the claim.
+
+    >>> fewest_guesses(1.0, 0.001), fewest_guesses(1.0, 0.001, delta=0.01)
+    (23, 31)
+    """
+    high = 1
+    while lower_bound(high, 0, high, alpha, delta) <= claim:
+        high *= 2
+        if high > 1 << 60:
+            raise InputError(f"claim must be refutable at delta {delta:g}, got {claim:g}")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if lower_bound(middle, 0, middle, alpha, delta) > claim else (middle, high)
+    return high
+
+
+def check_trials(trials: float, claim: float, alpha: float, delta: float = 0.0) -> int:
+    """``trials`` if so many, half of which are guesses, can refute the claim at all."""
+    fraction("alpha", alpha)
+    least = 2 * fewest_guesses(positive("claim", claim), alpha, delta)
+    if at_least("trials", trials, 1) < least:  # type: ignore[arg-type]
+        raise InputError(
+            f"trials must be at least {least} to refute epsilon {claim:g} at alpha {alpha:g}, got {trials:g}"
+        )
+    return int(trials)
+
+
+class Score(NamedTuple):
+    """How much each code of each column speaks for side 1: the logarithm of its likelihood ratio, in training."""
+
+    keys: list[Integers]
+    weights: list[Floats]
+
+    @classmethod
+    def of(cls, codes: Integers, sides: Integers) -> Score:
+        """From outcomes as rows of codes; columns count as independent."""
+        keys, weights = [], []
+        for column in codes.T:
+            known, which = np.unique(column, return_inverse=True)
+            ones = np.bincount(which.ravel(), sides, len(known)) + 0.5
+            zeros = np.bincount(which.ravel(), 1 - sides, len(known)) + 0.5
+            keys.append(known)
+            weights.append(np.log(ones / ones.sum()) - np.log(zeros / zeros.sum()))
+        return cls(keys, weights)
+
+    def __call__(self, codes: Integers) -> Floats:
+        total = np.zeros(len(codes))
+        for column, known, weight in zip(codes.T, self.keys, self.weights, strict=True):
+            place = np.minimum(np.searchsorted(known, column), len(known) - 1)
+            total += np.where(known[place] == column, weight[place], 0.0)
+        return total
+
+
+class Guesser(NamedTuple):
+    """Says side 1 where the score is high, side 0 where it is low, and nothing between."""
+
+    score: Score
+    threshold: float
+    says: int
+    trained_bound: float
+
+    def guesses(self, codes: Integers) -> tuple[Bools, Bools]:
+        """Where it says 0, and where it says 1."""
+        return _says(self.score(codes), self.threshold, self.says)
+
+    def outcome(self, codes: Integers, sides: Integers) -> tuple[Bools, Bools]:
+        """Which guesses are right, and which are wrong."""
+        zero, one = self.guesses(codes)
+        truth = sides == 1
+        return (zero & ~truth) | (one & truth), (zero & truth) | (one & ~truth)
+
+
+def _says(score: Floats, threshold: float, says: int) -> tuple[Bools, Bools]:
+    zero = score <= -threshold if says != ONLY_ONE else np.zeros(score.size, bool)
+    one = score >= threshold if says != ONLY_ZERO else np.zeros(score.size, bool)
+    return zero & (score < 0.0), one & (score > 0.0)
+
+
+def train(codes: Integers, sides: Integers, alpha: float, delta: float = 0.0) -> Guesser:
+    """A guesser: scores from the first half of these runs, caution chosen on the second."""
+    half = len(codes) // 2
+    score = Score.of(codes[:half], sides[:half])
+    rest, truth = score(codes[half:]), sides[half:] == 1
+    best = Guesser(score, 0.0, BOTH, -1.0)
+    for threshold in np.unique(np.quantile(np.abs(rest), np.linspace(0.0, 1.0, THRESHOLDS))):
+        for says in (BOTH, ONLY_ZERO, ONLY_ONE):
+            zero, one = _says(rest, float(threshold), says)
+            right = int(np.sum(zero & ~truth) + np.sum(one & truth))
+            wrong = int(np.sum(zero & truth) + np.sum(one & ~truth))
+            bound = lower_bound(right, wrong, len(rest), alpha, delta)
+            if bound > best.trained_bound:
+                best = Guesser(score, float(threshold), says, bound)
+    return best
+
+
+def hashed(rows: NDArray[Any]) -> Integers:
+    """One code for each row; two rows with the same code would only be one outcome for the guesser."""
+    factors: list[int] = np.random.default_rng(0).integers(1, 1 << 62, (rows.shape[1],)).tolist()
+    codes = np.zeros(len(rows), np.int64)
+    for column, factor in enumerate(factors):
+        codes = (codes + rows[:, column].astype(np.int64) + 1) * (factor | 1)
+    return codes

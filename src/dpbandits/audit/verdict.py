@@ -1,0 +1,82 @@
+"""What an audit says: proved, not refuted, or violated. It never says "private"."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dpbandits import __version__
+
+__all__ = ["NOT_REFUTED", "PROVED", "ROUNDING", "VIOLATED", "Verdict"]
+
+PROVED, NOT_REFUTED, VIOLATED = "proved", "not refuted", "violated"
+
+#: Losses are computed in floating point, and are good to this relative error.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of one audit.
+
+    ``epsilon`` is the worst case where the method is exact, otherwise a lower bound on it at this ``confidence``.
+    ``released`` is the worst case for who sees every release, where the view is narrower: if it is above the claim, the
+    actions of a few rounds did not show it, and those of more may.
+
+    >>> print(Verdict("proved", "adap-ucb", 1.0, 0.0, 0.99, "exact", "actions", 8, "rewards of 0 and 1"))
+    adap-ucb: proved
+    claim       epsilon 1
+    worst case  epsilon 0.99 (exact, actions)
+    horizon     8 rounds
+    domain      rewards of 0 and 1
+    """
+
+    verdict: str
+    subject: str
+    claim: float
+    delta: float
+    epsilon: float
+    method: str  # exact, or game
+    view: str  # actions, released values, response, bytes
+    horizon: int | None
+    domain: str
+    confidence: float | None = None
+    trials: int | None = None
+    witness: dict[str, Any] = field(default_factory=dict)
+    released: float | None = None
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim is refuted."""
+        return self.verdict == VIOLATED
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready; an infinite epsilon is null, and the witness says why."""
+        record = asdict(self)
+        for name in ("epsilon", "released"):
+            if record[name] is not None and math.isinf(record[name]):
+                record[name] = None
+        return {**record, "version": __version__}
+
+    def __str__(self) -> str:
+        delta = f", delta {self.delta:.3g}" if self.delta else ""
+        what = "worst case" if self.method == "exact" else "at least  "
+        size = "infinite" if math.isinf(self.epsilon) else f"{self.epsilon:.6g}"
+        lines = [
+            f"{self.subject}: {self.verdict}",
+            f"claim       epsilon {self.claim:g}{delta}",
+            f"{what}  epsilon {size} ({self.method}, {self.view})",
+        ]
+        if self.released is not None:
+            above = ": above the claim, more rounds may show it" if self.released > self.claim else ""
+            lines.append(f"releases    epsilon {self.released:.6g} for who sees them all{above}")
+        if self.confidence is not None:
+            lines.append(f"confidence  {self.confidence:.6g} from {self.trials:,} trials")
+        if self.horizon is not None:
+            lines.append(f"horizon     {self.horizon:,} rounds")
+        lines.append(f"domain      {self.domain}")
+        if self.witness and self.violated:
+            lines.append("witness")
+            lines += [f"  {name}: {value}" for name, value in self.witness.items()]
+        return "\n".join(lines)
