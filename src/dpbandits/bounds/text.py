@@ -38,7 +38,7 @@ def problem(
     """
     users = None if levels is None else population(parse_levels(levels))
     distributions = parse_arms(arms)
-    rounds = at_least("horizon", horizon, 1)  # type: ignore[arg-type]
+    rounds = at_least("horizon", horizon, 1)
     plain = reward_range in (None, (0.0, 1.0))
     if plain and all(_binary(arm) for arm in distributions):
         return Problem.bernoulli([arm.mean for arm in distributions], rounds, epsilon=epsilon, levels=users)

@@ -129,8 +129,8 @@ def ask(
         share,
         None if traffic is None else float(traffic),
         tuple(policies),
-        at_least("runs", runs, 2),  # type: ignore[arg-type]
-        at_least("seed", seed, 0),  # type: ignore[arg-type]
+        at_least("runs", runs, 2),
+        at_least("seed", seed, 0),
     )
 
 
@@ -159,7 +159,7 @@ def _rounds(horizon: float | None, traffic: float | None, days: float | None, ar
         raise InputError(f"days is not needed beside a horizon, got {days:g}")
     elif traffic is not None:
         positive("traffic", traffic)
-    return at_least("horizon", horizon, arms)  # type: ignore[arg-type]
+    return at_least("horizon", horizon, arms)
 
 
 def _epsilons(epsilon: str | float | None) -> tuple[tuple[float, ...], float | None]:
