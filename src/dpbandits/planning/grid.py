@@ -26,7 +26,7 @@ Progress = Callable[[int, int], None]
 
 CHECKPOINTS = 120
 SETTLED = 0.9  # of the traffic
-PROBES = 4  # of so many runs one is played first, and all by those that may be best
+PROBES = 4  # of so many runs one is played first, but at least so many, and all by those that may be best
 FAR = 1.2  # times the best regret, by more than three standard errors: such a policy is not best
 
 #: Left out unless asked for by name, because they would take longer than all the others together.
@@ -221,7 +221,7 @@ def play_all(
     names, left_out = candidates(question)
     cells = list(_cells(names, question.epsilons))
     probes: list[Outcome] = []
-    few = max(question.runs // PROBES, 2)
+    few = min(max(question.runs // PROBES, PROBES), question.runs)
     for done, (name, epsilon) in enumerate(cells, start=1):
         try:
             probes.append(play(question, name, epsilon, _refusing(question, epsilon), workers, few))

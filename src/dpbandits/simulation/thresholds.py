@@ -33,7 +33,7 @@ def choose_epsilon_min(
     {'epsilon_min': 2.0}
     """
     options = options or {}
-    if options.get("epsilon_min") != AUTO:
+    if options.get("epsilon_min") != AUTO or "epsilon_min" not in lookup.options(lookup.find(policy)):
         return options
     from dpbandits.bounds.levels import best_epsilon_min  # SciPy, which few runs need
     from dpbandits.bounds.text import population as users

@@ -328,7 +328,8 @@ def ledger_accepts_every_release(case: Case) -> None:
     if policy.guarantee.trust != "central":
         return
     claim, delta = exact.claim_of(policy, None, None)
-    rewards = np.random.default_rng(8).random(RARE_ROUNDS if delta else LEDGER_ROUNDS).tolist()
+    rounds = RARE_ROUNDS if delta and policy.horizon is None else LEDGER_ROUNDS
+    rewards = np.random.default_rng(8).random(rounds).tolist()
     ledger = Ledger(claim, delta)
     try:
         releases.enter_all(policy, releases.played(policy, rewards, 9), ledger)
