@@ -77,7 +77,7 @@ def verify(
         known("view", view, ("response",) if local else ("actions", "released"))
     if local:
         return _verify_response(policy, claim, delta, note)
-    rounds = at_least("horizon", horizon or (RARE_HORIZON if delta else HORIZON), 2)
+    rounds = at_least("horizon", horizon or _rounds(policy, delta), 2)
     if view == "actions" or (view is None and not delta):
         try:
             return _verify_actions(policy, rounds, claim, delta, note)
@@ -86,6 +86,12 @@ def verify(
                 raise
             note += f"; not by actions: {reason}"
     return _verify_releases(policy, rounds, claim, delta, note)
+
+
+def _rounds(policy: Policy, delta: float) -> int:
+    """How many to verify: rare releases need many, but no promise reaches beyond the policy's horizon."""
+    usual = RARE_HORIZON if delta else HORIZON
+    return usual if policy.horizon is None else min(usual, policy.horizon)
 
 
 def _shown(epsilon: float) -> float:

@@ -107,18 +107,24 @@ def for_policy(
     under = {"none": ("any",), "central": ("any", "central"), "local": ("any", "central", "local")}[guarantee.trust]
     if guarantee.delta > 0.0:
         under = ("any",)
-    known_to_all = set().union(*map(_options, theorems()))
-    bounds = applicable(problem, {k: v for k, v in (options or {}).items() if k in known_to_all})
-    names = {bound.name for bound in bounds}
 
-    def concerns(bound: Bound) -> bool:
-        if bound.name.endswith("-printed") and bound.name.removesuffix("-printed") in names:
-            return False
-        if bound.kind == "upper" or bound.policies:
-            return policy in bound.policies
-        return bound.trust in under and bound.scope == "this problem"
+    def concerns(theorem: Theorem[Any, Any]) -> bool:
+        said = theorem.statement
+        if said.kind == "upper" or said.policies:
+            return policy in said.policies
+        return said.trust in under and said.scope == "this problem"
 
-    return [bound for bound in bounds if concerns(bound)]
+    bounds = []
+    for theorem in filter(concerns, theorems()):
+        if isinstance(problem, theorem.about):
+            given = {name: value for name, value in (options or {}).items() if name in _options(theorem)}
+            bounds.append(theorem(problem, **given))
+    names = {bound.name for bound in bounds if bound.value is not None}
+    return [
+        bound
+        for bound in bounds
+        if bound.name in names and bound.name.removesuffix("-printed") not in names - {bound.name}
+    ]
 
 
 def report(problem: Problem | LinearProblem, options: Mapping[str, Any] | None = None) -> dict[str, Any]:

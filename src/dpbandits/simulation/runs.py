@@ -24,6 +24,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Integers, Rng
 from dpbandits.simulation import loop
+from dpbandits.simulation.thresholds import choose_epsilon_min
 from dpbandits.simulation.trace import Trace
 
 Play = Callable[..., None]
@@ -74,6 +75,7 @@ def simulate(
     """Play ``policy`` on ``arms`` for ``horizon`` rounds, ``runs`` times.
 
     ``policy`` is a name or a function that makes a policy; ``arms`` and ``levels`` are texts as on the command line.
+    The option ``epsilon_min="auto"`` is chosen by the HeLDP paper's rule for these levels.
     ``checkpoints`` is how many, spaced evenly in the logarithm of t, or which. The same seed gives the same numbers,
     whatever the number of workers. ``progress`` is called with the number of finished runs and of all.
 
@@ -142,6 +144,7 @@ def prepare(
     """Read and check everything before the first round is played."""
     population = None if levels is None else parse_levels(levels)
     distributions = parse_arms(arms)
+    options = choose_epsilon_min(policy, options, population)
     horizon = at_least("horizon", horizon, len(distributions))
     made = lookup.make(policy, arms=len(distributions), epsilon=epsilon, horizon=horizon, given=options)
     _check_levels(made, levels, population)

@@ -1,0 +1,147 @@
+"""A plan as a figure: regret against epsilon with the two regimes, and regret over the rounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpbandits import __version__
+from dpbandits.planning.figure import axes, save
+from dpbandits.planning.plan import Plan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw", "write"]
+
+COLOR = {"central": "#1f5f99", "local": "#b8432f", "none": "#3c8048"}
+NAME = {"central": "trusted server", "local": "local privacy", "none": "no privacy"}
+GREY = "#777777"
+
+
+def draw(plan: Plan) -> Figure:
+    """Left: every policy at every epsilon. Right: the best ones over the rounds, at the epsilon in focus."""
+    figure, (left, right) = axes(2)
+    _against_epsilon(plan, left)
+    _over_rounds(plan, right)
+    asked = plan.question
+    arms = asked.arms if len(asked.arms) < 60 else f"{asked.arms[:57]}..."
+    refusal = f", {100 * float(asked.refuse):.3g} % refuse" if asked.refuse else ""
+    settings = (
+        f"{arms}; {asked.horizon:,} rounds{refusal}; {asked.runs} runs, seed {asked.seed}, dpbandits {__version__}"
+    )
+    figure.suptitle(settings, fontsize=9, color=GREY)
+    return figure
+
+
+def _against_epsilon(plan: Plan, panel: Axes) -> None:
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
+    asked = plan.question
+    for trust in asked.trusts:
+        color = COLOR[trust]
+        for name in sorted({o.policy for o in plan.outcomes if o.trust == trust}):
+            points = sorted((o.epsilon, o.regret) for o in plan.outcomes if o.policy == name and o.epsilon is not None)
+            panel.plot(*zip(*points, strict=True), color=color, alpha=0.3, linewidth=0.9)
+        best = [o for o in (plan.best(epsilon, trust) for epsilon in asked.epsilons) if o is not None]
+        x = [o.epsilon for o in best if o.epsilon is not None]
+        names = list(dict.fromkeys(o.policy for o in best))
+        label = f"best, {NAME[trust]}: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
+        panel.plot(x, [o.regret for o in best], color=color, linewidth=2.2, marker="o", markersize=4, label=label)
+        low, high = zip(*(o.interval for o in best), strict=True)
+        panel.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
+        fine = np.geomspace(_left(plan), max(asked.epsilons), 40).tolist()
+        lower = [(e, bound.value) for e in fine if (bound := plan.lower(e, trust)) is not None]
+        if lower:
+            text = f"lower bound (asymptotic), {NAME[trust]}"
+            panel.plot(*zip(*lower, strict=True), color=color, linestyle=(0, (1, 1.5)), linewidth=1.2, label=text)
+    _levels(plan, panel)
+    _regimes(plan, panel)
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xticks(asked.epsilons, [f"{epsilon:g}" for epsilon in asked.epsilons])
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    panel.yaxis.set_major_formatter(EngFormatter())
+    panel.yaxis.set_minor_locator(NullLocator())
+    panel.set_xlabel("epsilon")
+    panel.set_ylabel("regret at the horizon")
+    panel.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
+
+
+def _levels(plan: Plan, panel: Axes) -> None:
+    """What privacy does not change: no privacy, chance, and the budget."""
+    lines = [(plan.question.at_random, "playing at random", GREY)]
+    if plan.free is not None:
+        lines.append((plan.free.regret, f"no privacy: {plan.free.policy}", COLOR["none"]))
+    if plan.question.budget is not None:
+        lines.append((plan.question.budget, "budget", "#8a6d00"))
+    for value, text, color in lines:
+        panel.axhline(value, color=color, linestyle=(0, (5, 2)), linewidth=1.2, label=text)
+    for budget in plan.budgets:
+        if budget.outcome is not None and budget.outcome.epsilon is not None:
+            point = ([budget.outcome.epsilon], [budget.outcome.regret])
+            panel.plot(*point, marker="*", markersize=13, color=COLOR[budget.trust])
+    if plan.question.epsilon is not None:
+        panel.axvline(plan.question.epsilon, color=GREY, linewidth=0.8, alpha=0.6)
+
+
+def _left(plan: Plan) -> float:
+    """Where the axis begins: early enough to show where the terms cross, if that is not far from what was played."""
+    first = min(plan.question.epsilons)
+    if plan.regimes is None or not first / 30.0 <= plan.regimes[0] < first:
+        return first
+    return plan.regimes[0] / 2.0
+
+
+def _regimes(plan: Plan, panel: Axes) -> None:
+    """Shade where privacy sets the lower bound; where the terms cross outside of the panel, only say so."""
+    left, right = _left(plan), max(plan.question.epsilons)
+    panel.set_xlim(left / 1.15, right * 1.15)
+    if plan.regimes is None:
+        return
+    crossing = plan.regimes[1]
+    words = f"6 ε t_inf = d_inf at ε = {crossing:.2g}: "
+    if crossing <= left:
+        panel.set_title(words + "privacy's term is not in the lower bound here", fontsize=9)
+        return
+    panel.axvspan(left / 1.15, min(crossing, right * 1.15), color="#d9c27a", alpha=0.3, linewidth=0)
+    panel.set_title(words + "shaded, privacy sets the lower bound", fontsize=9)
+
+
+def _over_rounds(plan: Plan, panel: Axes) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    asked = plan.question
+    for trust in asked.trusts:
+        best = plan.best(plan.focus, trust)
+        if best is not None:
+            panel.plot(best.rounds, best.curve, color=COLOR[trust], linewidth=2, label=f"{best.policy} ({NAME[trust]})")
+            if best.settled is not None:
+                panel.axvline(best.settled, color=COLOR[trust], linewidth=0.9, linestyle=(0, (2, 2)))
+    if plan.free is not None:
+        panel.plot(
+            plan.free.rounds,
+            plan.free.curve,
+            color=COLOR["none"],
+            linewidth=1.5,
+            label=f"{plan.free.policy} (no privacy)",
+        )
+    panel.plot([0, asked.horizon], [0, asked.at_random], color=GREY, linestyle=(0, (5, 2)), label="playing at random")
+    panel.set_title(f"at epsilon {plan.focus:g}; dotted: 90 % of the traffic on the best arm", fontsize=9)
+    panel.set_xlabel("rounds")
+    panel.set_ylabel("regret")
+    panel.set_xlim(0, asked.horizon)
+    panel.xaxis.set_major_formatter(EngFormatter())
+    panel.yaxis.set_major_formatter(EngFormatter())
+    highest = max((o.regret for t in asked.trusts if (o := plan.best(plan.focus, t))), default=asked.at_random)
+    panel.set_ylim(0, 1.05 * min(max(asked.at_random, highest), 3.0 * highest))
+    panel.legend(frameon=False, fontsize=8)
+
+
+def write(plan: Plan, out: Path) -> list[str]:
+    """The figure and the whole plan in this folder; the names of the files."""
+    return save(draw(plan), plan.to_json(), out, "plan")
