@@ -121,7 +121,7 @@ def _compare(before: Run, after: Run, changed: int, steps: tuple[Step, ...], rew
     return Loss(changed, costs, unhidden, steps, rewards)
 
 
-def _run(fresh: Any, steps: Sequence[Step], rewards: Sequence[float]) -> Run:
+def _run(fresh: Any, steps: Sequence[Step], rewards: Sequence[float], keep: bool = False) -> Run:
     """Feed the curator; every noisy sum becomes a number that depends only on how many there were before."""
     curator, stand_in = copy_part(fresh), np.random.default_rng(SEED)
     arms = 1 + max(step.arm for step in steps)
@@ -130,7 +130,8 @@ def _run(fresh: Any, steps: Sequence[Step], rewards: Sequence[float]) -> Run:
     rows = [array for name, array in memory(curator) if name.startswith(RAW)]
 
     def settle(draw: Draw) -> float:
-        kept.append(["".join(array[min(arm, len(array) - 1)].tobytes().hex() for array in rows) for arm in range(arms)])
+        if keep:
+            kept.append(["".join(_row(array, arm).hex() for array in rows) for arm in range(arms)])
         noised.append(Noised(float(draw.value), draw.scale))
         return float(stand_in.laplace(0.0, draw.scale))
 
@@ -141,6 +142,11 @@ def _run(fresh: Any, steps: Sequence[Step], rewards: Sequence[float]) -> Run:
             curator.close(step.arm, tape)
         shown.append(public_memory(curator))
     return Run(noised, shown, kept)
+
+
+def _row(array: Any, arm: int) -> bytes:
+    """What an array holds of an arm: its row, or all of it where it is not by arm."""
+    return bytes(array[arm].tobytes() if arm < len(array) else array.tobytes())
 
 
 def accounted(costs: Iterable[float], delta: float) -> float:
@@ -187,7 +193,7 @@ def enter_all(policy: Policy, steps: Sequence[Step], ledger: Ledger) -> None:
         for number, cost in loss.costs:
             costs.setdefault(number, {})[loss.round + 1] = Fraction(cost).limit_denominator(10**9)
     rewards = np.random.default_rng(SEED).random(len(steps)).tolist()  # all different: whatever is kept, shows
-    kept = _run(policy.curator, steps, rewards).kept
+    kept = _run(policy.curator, steps, rewards, keep=True).kept
     for number in sorted(costs):
         touched = costs[number]
         arm = steps[min(touched) - 1].arm
