@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,8 @@ def attack_policy(
     else:
         rounds = at_least("horizon", horizon or HORIZON, 1)
         player = PolicyPlayer(policy, rounds, view)
-    return attack(player, policy.name, Aim(claim, delta, alpha), int(trials), seed, rounds, anytime)
+    verdict = attack(player, policy.name, Aim(claim, delta, alpha), int(trials), seed, rounds, anytime)
+    return dataclasses.replace(verdict, settings=policy.settings)
 
 
 def attack_device(
@@ -106,6 +108,7 @@ def attack(
         confidence=1.0 - aim.alpha,
         trials=trials // 2 + tested,
         witness=witness,
+        seed=seed,
     )
 
 

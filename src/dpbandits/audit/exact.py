@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 from typing import Any
@@ -72,6 +73,11 @@ def verify(
     ('proved', 'actions', 1.0)
     """
     claim, delta = claim_of(policy, claim, delta)
+    verdict = _strongest(policy, horizon, claim, delta, view, note)
+    return dataclasses.replace(verdict, settings=policy.settings)
+
+
+def _strongest(policy: Policy, horizon: int | None, claim: float, delta: float, view: str | None, note: str) -> Verdict:
     local = policy.guarantee.trust == "local"
     if view is not None:
         known("view", view, ("response",) if local else ("actions", "released"))
