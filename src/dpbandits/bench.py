@@ -237,7 +237,7 @@ def _memory(horizon: int) -> Iterator[Row]:
 
 
 def _start() -> Iterator[Row]:
-    command = [sys.executable, "-c", "from dpbandits.cli import main; main()"]
+    command = [sys.executable, "-m", "dpbandits"]
     simulation = [*command, "simulate", "ucb1", "--arms", "0.9,0.8", "--horizon", "1e5"]
     for case, words, limit in (
         ("dpbandits --help", [*command, "--help"], 0.5),

@@ -39,7 +39,7 @@ def positive(name: str, value: float) -> float:
     return float(value)
 
 
-def at_least(name: str, value: int, least: int) -> int:
+def at_least(name: str, value: float, least: int) -> int:
     """``value`` if it is a whole number of at least ``least``.
 
     >>> at_least("runs", 0, 1)

@@ -1,7 +1,7 @@
 """Theorems as functions: lower and upper bounds on regret, each with its source and what must hold."""
 
 from dpbandits.bounds.bound import Bound, DoesNotHold, Theorem
-from dpbandits.bounds.catalogue import applicable, evaluate, report, theorem_named, theorems
+from dpbandits.bounds.catalogue import applicable, evaluate, for_policy, read_options, report, theorem_named, theorems
 from dpbandits.bounds.divergences import Law
 from dpbandits.bounds.levels import ClippedNormal, Levels, best_epsilon_min, level_cost, level_curve
 from dpbandits.bounds.problem import LinearProblem, Problem
@@ -18,8 +18,10 @@ __all__ = [
     "applicable",
     "best_epsilon_min",
     "evaluate",
+    "for_policy",
     "level_cost",
     "level_curve",
+    "read_options",
     "report",
     "theorem_named",
     "theorems",

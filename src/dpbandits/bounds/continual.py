@@ -9,8 +9,10 @@ from scipy.special import lambertw, zeta
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
 from dpbandits.bounds.problem import Problem
+from dpbandits.curators.interval import EXACT
 from dpbandits.errors import known
 from dpbandits.numerics import positive_log
+from dpbandits.privacy.accounting import exact_interval
 from dpbandits.privacy.release_points import SCHEDULES, interval_rate, next_release
 
 __all__ = ["dp_ucb", "dp_ucb_bound", "dp_ucb_bound_printed", "dp_ucb_int", "levels_root"]
@@ -132,7 +134,7 @@ def dp_ucb(problem: Problem) -> Curve:
     checked=False,
 )
 def dp_ucb_int(problem: Problem, delta: float = math.exp(-10), v: float = 1.1, schedule: str = "y") -> Curve:
-    """sum gap (f_0 + 8 log t / gap^2 + 1 + 4 zeta(1.5)), with f_0 the first interval of Lemma B.1's schedule.
+    """sum gap (f_0 + 8 log t / gap^2 + 1 + 4 zeta(1.5)), with f_0 the first interval of the schedule.
 
     >>> round(dp_ucb_int(Problem.bernoulli([0.9, 0.6], 10**5, epsilon=1.0)).value, 1)
     324.2
@@ -145,8 +147,10 @@ def dp_ucb_int(problem: Problem, delta: float = math.exp(-10), v: float = 1.1, s
     epsilon = problem.one_epsilon()
     if epsilon > 1:
         raise DoesNotHold(f"epsilon must be at most 1, and is {epsilon:g}")
-    rule = SCHEDULES[known("schedule", schedule, SCHEDULES)]
-    first = next_release(0, interval_rate(epsilon, delta, v), v, rule)
+    if known("schedule", schedule, (*SCHEDULES, EXACT)) == EXACT:
+        first = exact_interval(epsilon, delta, v, problem.horizon)
+    else:
+        first = next_release(0, interval_rate(epsilon, delta, v), v, SCHEDULES[schedule])
     rate = sum(8.0 / gap for gap in problem.gaps)
     rest = sum((first + AFTER_HALF) * gap for gap in problem.gaps)
     return lambda horizon: rate * positive_log(horizon) + rest

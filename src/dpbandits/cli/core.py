@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpbandits.cli.shared import Number, app, as_json, print_table, progress_bar
-from dpbandits.errors import InputError
+from dpbandits.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from dpbandits.simulation.trace import Trace
@@ -58,6 +59,10 @@ def simulate(policy: str, as_json: bool, out: Path | None, **given: Any) -> None
     from dpbandits.simulation import Interrupted
     from dpbandits.simulation import simulate as run
 
+    if out is not None:
+        for module in ("matplotlib", "pandas", "pyarrow"):  # before the work, not after it
+            if importlib.util.find_spec(module) is None:
+                raise MissingExtraError(module, "plot")
     given["options"] = _options(given["options"])
     given["reward_range"] = _range(given["reward_range"])
     stopped = False

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.errors import InputError, fraction, known, positive
+from dpbandits.errors import InputError, at_least, fraction, known, positive
 from dpbandits.mechanisms import laplace
 from dpbandits.numerics import unit
 from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.privacy.release_points import SCHEDULES, interval_rate, next_release
+from dpbandits.privacy.release_points import CONSTANT, SCHEDULES, interval_rate, next_release
 from dpbandits.protocols import Environment, Floats, Integers, Rng
+
+EXACT = "exact"
+
+
+@cache  # every run of a simulation starts a fresh curator
+def _exact_interval(epsilon: float, delta: float, v: float, horizon: int) -> int:
+    from dpbandits.privacy.accounting import exact_interval  # SciPy, which the other schedules do not need
+
+    return exact_interval(epsilon, delta, v, horizon)
 
 
 class Interval(NamedTuple):
@@ -31,6 +41,7 @@ class Interval(NamedTuple):
     rate: float
     v: float
     schedule: int
+    most_rounds: int  # for which the promise holds; 0 is for ever
     release_points: Integers  # (arms,): the count at which the next release is due
     pulls: Integers
     raw_sums: Floats
@@ -38,19 +49,27 @@ class Interval(NamedTuple):
     means: Floats
 
     @classmethod
-    def start(cls, arms: int, *, epsilon: float, delta: float, v: float, schedule: str) -> Self:
-        """A fresh curator; the interval follows from the target by Corollary 3.2."""
+    def start(
+        cls, arms: int, *, epsilon: float, delta: float, v: float, schedule: str, horizon: int | None = None
+    ) -> Self:
+        """A fresh curator; the interval follows from the target by Corollary 3.2, or from the exact accounting."""
         epsilon, delta, v = positive("epsilon", epsilon), fraction("delta", delta), positive("v", v)
         if not 1.0 < v <= 1.5:
             raise InputError(f"v must be in (1, 1.5], got {v}")
-        code = SCHEDULES[known("schedule", schedule, SCHEDULES)]
-        rate = interval_rate(epsilon, delta, v)
+        horizon = None if horizon is None else at_least("horizon", horizon, 1)
+        if known("schedule", schedule, (*SCHEDULES, EXACT)) == EXACT:
+            if horizon is None:
+                raise InputError("horizon is required by schedule=exact, got none")
+            rate, code, most = 1.0 / (_exact_interval(epsilon, delta, v, horizon) - 0.5), CONSTANT, horizon
+        else:
+            rate, code, most = interval_rate(epsilon, delta, v), SCHEDULES[schedule], 0
         return cls(
             epsilon,
             delta,
             rate,
             v,
             code,
+            most,
             np.full(arms, next_release(0, rate, v, code), np.int64),
             np.zeros(arms, np.int64),
             np.zeros(arms),
@@ -59,7 +78,8 @@ class Interval(NamedTuple):
         )
 
     def guarantee(self) -> Guarantee:
-        return Guarantee.central(self.epsilon, self.delta)
+        promise = Guarantee.central(self.epsilon, self.delta)
+        return promise.under(f"at most {self.most_rounds} rounds") if self.most_rounds else promise
 
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         return reward
@@ -76,7 +96,7 @@ class Interval(NamedTuple):
         """Release the arm's mean if its count has reached the next release point."""
         n = self.pulls[arm]
         if n >= self.release_points[arm]:
-            self.means[arm] = laplace(self.raw_sums[arm] / n, 1.0 / n, n ** (-0.5 * self.v), rng)
+            self.means[arm] = laplace(self.raw_sums[arm] / n, 1.0 / n, float(n) ** (-0.5 * self.v), rng)
             self.counts[arm] = n
             self.release_points[arm] = next_release(n, self.rate, self.v, self.schedule)
 

@@ -18,15 +18,26 @@ def read_log(path: str) -> list[Distribution]:
 
     Rewards are not shown in messages, only where they stand.
     """
-    file = Path(path)
-    if not file.is_file():
-        raise InputError(f"arms: no file '{path}'")
     rewards: dict[str, list[float]] = {}
-    for line, arm, reward in _parquet(file) if file.suffix == ".parquet" else _csv(file):
+    for line, arm, reward in _rows(path):
         if not math.isfinite(reward):
             raise InputError(f"arms: line {line} of '{path}': the reward is not a finite number")
         rewards.setdefault(arm, []).append(reward)
     return [Choice(np.array(rewards[arm]), f"replay of '{arm}'") for arm in sorted(rewards, key=_natural)]
+
+
+def check_log(path: str, low: float, high: float) -> None:
+    """Refuse a log with a reward outside [low, high]."""
+    for line, _, reward in _rows(path):
+        if not low <= reward <= high:
+            raise InputError(f"arms: line {line} of '{path}': the reward is outside the range [{low:g},{high:g}]")
+
+
+def _rows(path: str) -> Iterator[tuple[int, str, float]]:
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"arms: no file '{path}'")
+    return _parquet(file) if file.suffix == ".parquet" else _csv(file)
 
 
 def _natural(name: str) -> tuple[int, float, str]:

@@ -14,7 +14,7 @@ from dpbandits.environments.population import Levels, NormalLevels
 from dpbandits.environments.problems import PROBLEMS
 from dpbandits.errors import InputError, known
 
-__all__ = ["build", "parse_arms"]
+__all__ = ["build", "parse_arms", "replayed"]
 
 TERM = re.compile(r"\s*(?:(?P<count>\d+)\s*\*\s*)?(?P<name>[A-Za-z]\w*)\s*\((?P<inside>[^()]*)\)\s*")
 
@@ -31,9 +31,9 @@ def parse_arms(text: str) -> list[Distribution]:
     text = text.strip()
     if text.startswith("@"):
         text = PROBLEMS[known("problem", text[1:], PROBLEMS)]
-    replay = re.fullmatch(r"replay\((.+)\)", text)
-    if replay is not None:
-        arms = read_log(replay[1].strip())
+    log = replayed(text)
+    if log is not None:
+        arms = read_log(log)
     elif "(" in text:
         arms = _terms(text)
     else:
@@ -41,6 +41,16 @@ def parse_arms(text: str) -> list[Distribution]:
     if len(arms) < 2:
         raise InputError(f"arms must be at least 2, got {len(arms)} in '{text}'")
     return arms
+
+
+def replayed(text: str) -> str | None:
+    """The log that a text asks to replay.
+
+    >>> replayed("replay(log.csv)"), replayed("0.9,0.8")
+    ('log.csv', None)
+    """
+    match = re.fullmatch(r"\s*replay\((.+)\)\s*", text)
+    return None if match is None else match[1].strip()
 
 
 def _means(text: str) -> list[Distribution]:

@@ -6,6 +6,7 @@ import math
 
 from dpbandits.agents import UCB
 from dpbandits.curators import Interval
+from dpbandits.curators.interval import EXACT
 from dpbandits.policies.policy import Parts, published
 
 
@@ -16,20 +17,29 @@ from dpbandits.policies.policy import Parts, published
     "The default schedule is the y-rule of Lemma B.1: the constant interval can be longer than the horizon",
 )
 def dp_ucb_int(
-    arms: int, *, epsilon: float, delta: float = math.exp(-10), v: float = 1.1, schedule: str = "y"
+    arms: int,
+    *,
+    epsilon: float,
+    delta: float = math.exp(-10),
+    v: float = 1.1,
+    schedule: str = "y",
+    horizon: int | None = None,
 ) -> Parts:
     """DP-UCB-INT: UCB1 on means of the whole history that are released at growing counts only.
 
-    ``schedule`` is ``constant`` (Algorithm 3), or ``x`` or ``y`` (the rules of Lemma B.1); the rate follows from the
-    target by Corollary 3.2. The release at n rewards has Laplace noise of scale n^(v/2-1), 1 < v <= 1.5.
+    ``schedule`` is ``constant`` (Algorithm 3), or ``x`` or ``y`` (the rules of Lemma B.1), whose rate follows from the
+    target by Corollary 3.2 and holds for ever; or ``exact``, the shortest constant interval whose tightest accounting
+    meets the target at the horizon, which only this schedule needs. The release at n rewards has Laplace noise of scale
+    n^(v/2-1), 1 < v <= 1.5.
 
     Reference: Tossou & Dimitrakakis 2016, Algorithm 3, Corollary 3.2, Lemma B.1.
-    Guarantee: the sequence of choices is (epsilon, delta)-private (central), for ever.
+    Guarantee: the sequence of choices is (epsilon, delta)-private (central), for ever; with the exact schedule, for at
+    most ``horizon`` rounds.
 
     >>> import dpbandits as dp
     >>> trace = dp.simulate("dp-ucb-int", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
     >>> round(trace.final_regret.mean())
     84
     """
-    curator = Interval.start(arms, epsilon=epsilon, delta=delta, v=v, schedule=schedule)
-    return Parts(UCB.start(arms, alpha=4.0), curator)
+    curator = Interval.start(arms, epsilon=epsilon, delta=delta, v=v, schedule=schedule, horizon=horizon)
+    return Parts(UCB.start(arms, alpha=4.0), curator, unused=() if schedule == EXACT else ("horizon",))

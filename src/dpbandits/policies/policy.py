@@ -20,6 +20,7 @@ class Parts(NamedTuple):
 
     agent: Agent
     curator: Curator
+    unused: tuple[str, ...] = ()  # settings that make no difference here: they are not kept
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Policy:
     curator: Curator
     paper: str
     differs: str
+    factory: Callable[..., Policy]  # what makes it
 
     @property
     def guarantee(self) -> Guarantee:
@@ -57,8 +59,6 @@ class Policy:
         """The same policy with no memory."""
         return self.factory(**self.settings)
 
-    factory: Callable[..., Policy] = None  # type: ignore[assignment]  # set by ``published``
-
 
 def published(paper: str, differs: str = "nothing") -> Callable[[Callable[P, Parts]], Callable[P, Policy]]:
     """Make a function that builds an agent and a curator into a policy of that name."""
@@ -73,7 +73,8 @@ def published(paper: str, differs: str = "nothing") -> Callable[[Callable[P, Par
             bound.arguments["arms"] = at_least("arms", bound.arguments["arms"], 2)
             parts = build(*bound.args, **bound.kwargs)
             name = build.__name__.replace("_", "-")
-            return Policy(name, dict(bound.arguments), parts.agent, parts.curator, paper, differs, factory)
+            kept = {key: value for key, value in bound.arguments.items() if key not in parts.unused}
+            return Policy(name, kept, parts.agent, parts.curator, paper, differs, factory)
 
         factory.paper, factory.differs = paper, differs  # type: ignore[attr-defined]
         factory.__signature__ = signature.replace(return_annotation=Policy)  # type: ignore[attr-defined]

@@ -32,7 +32,7 @@ def next_release(last: int, rate: float, v: float, schedule: int) -> int:
     low, high = last, last + constant  # no rule waits longer: each of the terms is at least the last
     while high - low > 1:
         middle = (low + high) // 2
-        if power_sum(last + 1, middle, power) >= middle**-power / rate:
+        if power_sum(last + 1, middle, power) >= float(middle) ** -power / rate:
             high = middle
         else:
             low = middle

@@ -1,6 +1,6 @@
 """Many rounds, many runs, quickly and exactly."""
 
-from dpbandits.simulation.runs import Interrupted, simulate
+from dpbandits.simulation.runs import Interrupted, Setup, simulate
 from dpbandits.simulation.trace import Trace
 
-__all__ = ["Interrupted", "Trace", "simulate"]
+__all__ = ["Interrupted", "Setup", "Trace", "simulate"]

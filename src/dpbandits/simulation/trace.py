@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
+    from dpbandits.bounds import Bound
+
 QUANTILES = (0.05, 0.5, 0.95)
 METADATA = b"dpbandits"
 
@@ -122,8 +124,28 @@ class Trace:
             columns[f"pulls_{arm}"] = self.pulls[:, :, arm].ravel()
         return pandas.DataFrame(columns)
 
-    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
-        """Mean regret over time with a band of two standard errors, on logarithmic time."""
+    def bounds(self) -> list[Bound]:
+        """The theorems on this policy's regret here, in the unit of rewards mapped from ``reward_range`` to [0, 1]."""
+        from dpbandits.bounds import for_policy
+        from dpbandits.bounds.text import problem
+
+        epsilon = self.guarantee.epsilon
+        private = epsilon is not None and np.isfinite(epsilon)
+        asked = problem(
+            self.arms,
+            self.horizon,
+            epsilon=epsilon if private else None,
+            levels=self.levels,
+            reward_range=self.reward_range,
+        )
+        return for_policy(asked, self.policy, self.guarantee, self.options)
+
+    def plot(self, ax: Axes | None = None, *, label: str | None = None, bounds: bool = False) -> Axes:
+        """Mean regret over time with a band of two standard errors, on logarithmic time.
+
+        With ``bounds``, also the theorems on the policy's regret here, on a logarithmic axis: its upper bounds dotted,
+        the lower bounds dashed in grey.
+        """
         try:
             import matplotlib.pyplot as plt
         except ImportError:
@@ -138,8 +160,32 @@ class Trace:
         mean, band = self.regret.mean(axis=0), 2 * np.nan_to_num(self.stderr)
         (line,) = ax.plot(self.checkpoints, mean, label=label or self.label)
         ax.fill_between(self.checkpoints, mean - band, mean + band, color=line.get_color(), alpha=0.2, linewidth=0)
-        ax.legend(frameon=False)
+        if bounds:
+            self._draw_bounds(ax, line.get_color())
+        ax.legend(frameon=False, fontsize="small" if bounds else None)
         return ax
+
+    def _draw_bounds(self, ax: Axes, color: Any) -> None:
+        low, high = self.reward_range or (0.0, 1.0)
+        times = np.unique(np.concatenate([self.checkpoints[self.checkpoints > 1], [self.horizon]]))
+        groups: list[tuple[Floats, list[Bound]]] = []  # bounds that nearly coincide share a line
+        for bound in sorted(self.bounds(), key=lambda bound: -(bound.value or 0.0)):
+            curve = (high - low) * bound.at(times)
+            near = [g for at, g in groups if g[0].kind == bound.kind and np.allclose(at, curve, 0.02, equal_nan=True)]
+            near[0].append(bound) if near else groups.append((curve, [bound]))
+        greys = iter(["#222222", "#666666", "#999999", "#bbbbbb"] * 4)
+        for curve, group in groups:
+            names = ", ".join(bound.name + ("" if bound.checked else " (not checked)") for bound in group)
+            upper, free = group[0].kind == "upper", group[0].scope == "every problem"
+            ax.plot(
+                times,
+                curve,
+                color=color if upper else next(greys),
+                linestyle=(0, (5, 2)) if not upper else (0, (4, 1, 1, 1)) if free else (0, (1, 1.5)),
+                linewidth=1.2,
+                label=f"{'at most' if upper else 'at least, as t grows'}: {names}",
+            )
+        ax.set_yscale("log")
 
     def save(self, path: str | Path) -> None:
         """Write a Parquet file with the settings, the seed and the version inside."""

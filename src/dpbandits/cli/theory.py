@@ -1,0 +1,67 @@
+"""The command of the theorems: bounds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from dpbandits.cli.shared import Number, app, as_json, print_table
+from dpbandits.errors import InputError
+
+
+@app.command()
+@click.option("--arms", required=True, help="0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed.")
+@click.option("--horizon", required=True, type=Number(), help="Rounds.")
+@click.option("--epsilon", type=Number(), help="Privacy level, where there is one for all.")
+@click.option("--levels", help="Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="alpha, epsilon_min, delta, v or schedule of the policies that have it; repeatable.",
+)
+@as_json
+def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None, **rest: Any) -> None:
+    """List every theorem on the regret of a problem: its value, source and conditions."""
+    from dpbandits.bounds import read_options, report
+    from dpbandits.bounds.text import problem
+
+    if epsilon is None and levels is None:
+        raise InputError("epsilon or levels is required by bounds, got none")
+    found = report(problem(arms, horizon, epsilon=epsilon, levels=levels), read_options(_options(rest["options"])))
+    if rest["as_json"]:
+        click.echo(json.dumps(found, allow_nan=False))
+        return
+    privacy = f"levels {levels}" if epsilon is None else f"epsilon {epsilon:g}"
+    click.echo(f"regret on {arms} after {horizon:,.0f} rounds, {privacy}")
+    for kind, heading in (("lower", "No policy does better than"), ("upper", "These policies do no worse than")):
+        holding = {name: bound for name, bound in found[kind].items() if bound["value"] is not None}
+        click.echo(f"\n{heading}:\n")
+        print_table(
+            ["bound", "regret", "policies", "form", "source"],
+            [_row(name, holding[name]) for name in sorted(holding, key=lambda name: holding[name]["value"])],
+        )
+    every = {name: bound for kind in ("lower", "upper") for name, bound in found[kind].items()}
+    notes = [[name, bound["note"]] for name, bound in every.items() if bound["value"] is not None and bound["note"]]
+    failing = [[name, bound["holds"].split(": ", 1)[1]] for name, bound in every.items() if bound["value"] is None]
+    for column, rows in (("note", notes), ("does not apply, because", failing)):
+        click.echo()
+        print_table(["bound", column], rows)
+
+
+def _row(name: str, bound: dict[str, Any]) -> list[str]:
+    form = bound["form"] if bound["checked"] else f"{bound['form']}, not checked"
+    where = {"some problem": " (on the hardest problem)", "every problem": " (on any problem)"}.get(bound["scope"], "")
+    policies = ", ".join(bound["policies"]) or {"any": "any", "central": "central", "local": "local"}[bound["trust"]]
+    value = bound["value"]
+    return [name, (f"{value:,.0f}" if value >= 1000 else f"{value:.4g}") + where, policies, form, bound["source"]]
+
+
+def _options(pairs: tuple[str, ...]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise InputError(f"option must be name=value, got '{pair}'")
+    return dict(tuple(pair.split("=", 1)) for pair in pairs)  # type: ignore[misc]

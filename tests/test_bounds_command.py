@@ -1,0 +1,169 @@
+"""``dpbandits bounds``, the arms' text as a problem, and bounds drawn with a trace."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+
+import matplotlib
+import numpy as np
+import pytest
+
+import dpbandits as dp
+from dpbandits import bounds
+from dpbandits.bounds import central, divergences
+from dpbandits.bounds.text import law, problem
+from dpbandits.cli import main
+from dpbandits.environments.distributions import Beta
+from dpbandits.errors import InputError
+from dpbandits.privacy import Guarantee
+
+matplotlib.use("Agg")
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def dpbandits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """The command, called in this process: exit status, standard output, standard error."""
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["dpbandits", *words])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return code, *capsys.readouterr()
+
+    return call
+
+
+C2 = ("--arms", "0.75,0.625,0.5", "--horizon", "1e7", "--epsilon", "1")
+
+
+def test_every_theorem_has_a_line(dpbandits: Command) -> None:
+    code, out, err = dpbandits("bounds", *C2)
+    assert (code, err) == (0, "")
+    words = out.split()
+    for theorem in bounds.theorems():
+        assert (theorem.name in words) == (theorem.about is bounds.Problem), theorem.name
+
+
+def test_json_holds_the_contract(dpbandits: Command) -> None:
+    code, out, _ = dpbandits("bounds", *C2, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert set(found) == {"lower", "upper", "policies"}
+    asked = bounds.Problem.bernoulli([0.75, 0.625, 0.5], 10**7, epsilon=1.0)
+    assert found["upper"]["adap-ucb"]["value"] == central.adap_ucb(asked).value
+    assert found["lower"]["dp-lower"]["source"] == "Azize & Basu 2022, Theorem 3"
+    assert found["upper"]["ldp-ucb-ls-slope"]["value"] is None
+    assert "ldp-ucb-ls" not in found["policies"]
+
+
+def test_options_reach_the_theorems_that_take_them(dpbandits: Command) -> None:
+    plain = json.loads(dpbandits("bounds", *C2, "--json")[1])["upper"]
+    changed = json.loads(dpbandits("bounds", *C2, "--option", "alpha=4", "--option", "schedule=x", "--json")[1])[
+        "upper"
+    ]
+    assert {name for name in plain if plain[name]["value"] != changed[name]["value"]} == {
+        "adap-klucb",
+        "adap-klucb-printed",
+        "adap-ucb",
+        "adap-ucb-minimax",
+        "adap-ucb-minimax-printed",
+        "adap-ucb-printed",
+        "dp-ucb-int",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (C2[:4], "epsilon or levels is required by bounds, got none"),
+        ((*C2[:5], "-1"), "epsilon must be positive and finite, got -1.0"),
+        ((*C2, "--levels", "constant(1)"), "epsilon and levels must not both be given, got 1.0 and"),
+        ((*C2, "--option", "alpa=1"), "unknown option of a bound 'alpa': did you mean alpha?"),
+        ((*C2, "--option", "alpha=x"), "alpha must be a number, got 'x'"),
+        ((*C2, "--option", "schedule=z"), "unknown schedule 'z'"),
+        (
+            ("--arms", "normal(0,1)+normal(1,2)", *C2[2:]),
+            "arms: the bounds for normal rewards need one sd, got 1 and 2",
+        ),
+        (("--arms", "normal(0,1)+beta(1,2)", *C2[2:]), "arms: bounds need rewards in [0, 1], normal(0,1) pays in"),
+        (("--arms", "0.1,0.2", "--horizon", "0", "--epsilon", "1"), "horizon must be a whole number of at least 1"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(dpbandits: Command, words: tuple[str, ...], message: str) -> None:
+    code, out, err = dpbandits("bounds", *words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"dpbandits: {message}")
+    assert err.count("\n") == 1
+
+
+def test_arms_become_the_family_that_they_are() -> None:
+    assert problem("choice(0,1,1)+beta(1,1)", 10).family == "bounded"
+    assert problem("choice(0,1,1,1)+bernoulli(0.5)", 10).means == (0.75, 0.5)
+    normal = problem("2*normal(0.5,0.3)+normal(1,0.3)", 10)
+    assert (normal.family, normal.sd, normal.means) == ("gaussian", 0.3, (0.5, 0.5, 1.0))
+    clipped = problem("uniform(0,4)+choice(1,3,3)", 10, reward_range=(0.0, 4.0))
+    assert clipped.means == pytest.approx((0.5, 7 / 12))
+    with pytest.raises(InputError, match="bounds need rewards in"):
+        problem("uniform(0,4)+uniform(0,1)", 10, reward_range=(0.0, 2.0))
+
+
+def test_quantiles_stand_for_a_continuous_law() -> None:
+    """d_inf of Beta(2, 3) to mean 0.6 by the dual with an integral, against the law on 1000 quantiles."""
+    from scipy.integrate import quad
+    from scipy.optimize import minimize_scalar
+    from scipy.stats import beta
+
+    def dual(s: float) -> float:
+        return float(-quad(lambda x: math.log1p(-s * (x - 0.6)) * beta.pdf(x, 2, 3), 0, 1)[0])
+
+    exact = -minimize_scalar(dual, bounds=(0, 2.4999), method="bounded", options={"xatol": 1e-9}).fun
+    assert divergences.d_inf(law(Beta(2, 3)), 0.6) == pytest.approx(exact, rel=1e-3)
+
+
+def test_a_policy_is_under_the_lower_bounds_of_its_promise() -> None:
+    asked = bounds.Problem.bernoulli([0.9, 0.6], 1000, epsilon=1.0)
+    free = [b.name for b in bounds.for_policy(asked, "ucb1", Guarantee.none())]
+    approximate = [b.name for b in bounds.for_policy(asked, "dp-ucb-int", Guarantee.central(1.0, 0.1))]
+    central = [b.name for b in bounds.for_policy(asked, "adap-ucb", Guarantee.central(1.0))]
+    assert free == ["lai-robbins"]
+    assert approximate == ["dp-ucb-int", "lai-robbins"]
+    assert central == ["adap-ucb", "adap-ucb-minimax", "dp-lower", "dp-lower-bernoulli", "lai-robbins"]
+
+
+def test_a_trace_draws_its_bounds() -> None:
+    import matplotlib.pyplot as plt
+
+    trace = dp.simulate("adap-ucb", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=3, options={"alpha": 4})
+    axes = trace.plot(bounds=True)
+    labels = [str(line.get_label()) for line in axes.get_lines()]
+    assert labels[1:] == [
+        "at most: adap-ucb-minimax",
+        "at most: adap-ucb",
+        "at least, as t grows: dp-lower-bernoulli (not checked)",
+        "at least, as t grows: dp-lower, lai-robbins",
+    ]
+    upper = np.asarray(axes.get_lines()[2].get_ydata())
+    asked = bounds.Problem.bernoulli([0.9, 0.6], 10_000, epsilon=1.0)
+    assert upper[-1] == central.adap_ucb(asked, alpha=4.0).value
+    assert len(trace.plot().get_lines()) == 1
+    plt.close("all")
+
+
+def test_bounds_of_a_range_are_in_the_unit_of_the_rewards() -> None:
+    import matplotlib.pyplot as plt
+
+    lines = [
+        dp.simulate("adap-ucb", arms=arms, epsilon=1, horizon=1000, runs=2, reward_range=within).plot(bounds=True)
+        for arms, within in (("uniform(0,1)+uniform(0,0.5)", (0.0, 1.0)), ("uniform(0,10)+uniform(0,5)", (0.0, 10.0)))
+    ]
+    one, ten = (np.asarray(axes.get_lines()[-1].get_ydata(), dtype=float) for axes in lines)
+    assert ten == pytest.approx(10 * one)
+    plt.close("all")

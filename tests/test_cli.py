@@ -1,0 +1,159 @@
+"""The command line: what is printed, where, and with which exit status."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpbandits.cli import main
+from dpbandits.policies import lookup
+
+ADAP = "simulate adap-klucb --arms 0.75,0.625,0.5,0.375,0.25 --epsilon 1"
+
+
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["dpbandits", *words.split()])
+    status = 0
+    try:
+        main()
+    except SystemExit as error:
+        status = int(error.code or 0)
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_policies_lists_every_policy(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, _ = run(capsys, monkeypatch, "policies")
+    assert status == 0
+    assert all(name in out for name in lookup.names())
+    rows = json.loads(run(capsys, monkeypatch, "policies --json")[1])
+    assert [row["name"] for row in rows] == lookup.names()
+    assert {"summary", "paper", "trust", "guarantee", "options", "differs"} <= set(rows[0])
+
+
+def test_simulate_prints_the_document_of_the_contract(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, out, err = run(capsys, monkeypatch, f"{ADAP} --horizon 1e7 --runs 20 --seed 0 --json")
+    assert (status, err) == (0, "")
+    record = json.loads(out)
+    assert record["policy"] == "adap-klucb"
+    assert record["options"] == {"epsilon": 1.0, "alpha": 3.1}
+    assert (record["horizon"], record["runs"], record["seed"]) == (10**7, 20, 0)
+    assert record["guarantee"] == {
+        "epsilon": 1.0,
+        "delta": 0.0,
+        "trust": "central",
+        "unit": "one reward",
+        "view": "actions",
+        "conditions": "rewards are clipped to [0, 1] inside the curator",
+    }
+    assert record["checkpoints"][-1] == 10**7
+    assert set(record["regret"]) == {"mean", "std", "stderr", "quantiles"}
+    assert set(record["regret"]["quantiles"]) == {"0.05", "0.5", "0.95"}
+    final = record["final"]
+    assert set(final) == {"regret_mean", "regret_stderr", "regret_max", "pulls_mean", "best_arm_fraction"}
+    assert abs(final["regret_mean"] - 1905) < 5 * final["regret_stderr"] + 20  # the spec's table: 1905
+    assert sum(final["pulls_mean"]) == pytest.approx(10**7)
+    assert record["engine"] == "compiled"
+    assert {"seconds", "version", "arms"} <= set(record)
+
+
+def test_simulate_summarises_and_writes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    status, out, err = run(capsys, monkeypatch, f"{ADAP} --horizon 10_000 --runs 3 --out {tmp_path / 'out'}")
+    assert status == 0
+    assert "regret" in out
+    assert "guarantee   central, epsilon 1" in out
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {"trace.parquet", "summary.json", "regret.png"}
+    assert "written" in err
+
+
+SHORT = {
+    "UCB1": "simulate ucb1 --arms 0.9,0.8 --horizon 100",
+    "ADAP": "simulate adap-ucb --arms 0.9,0.8 --horizon 100",
+    "ADAP1": "simulate adap-ucb --arms 0.9,0.8 --horizon 100 --epsilon 1",
+    "HELDP": "simulate heldp-ucb-l --arms 0.9,0.8 --horizon 100",
+    "INT": "simulate dp-ucb-int --arms 0.9,0.8 --horizon 100 --epsilon 1",
+}
+BAD = {  # a command: what its message must hold
+    "simulate adap-klcub --arms 0.9,0.8 --horizon 100 --epsilon 1": "unknown policy 'adap-klcub': did you mean adap",
+    "simulate ucb1 --arms 0.9,0.8;1 --horizon 100": "arms: cannot read '0.8;1' at character 5 of '0.9,0.8;1'",
+    "simulate ucb1 --arms bernoulli(0.9)-beta(1,2) --horizon 100": "expected '+' at character 15",
+    "simulate ucb1 --arms 2*betta(1,2) --horizon 100": "unknown arm 'betta': did you mean beta",
+    "simulate ucb1 --arms 2*beta(1) --horizon 100": "beta takes 2 parameters, got 1",
+    "simulate ucb1 --arms 0.9,1.2 --horizon 100": "the mean of a bernoulli arm must be in [0, 1], got 1.2",
+    "simulate ucb1 --arms 0.9 --horizon 100": "arms must be at least 2, got 1",
+    "simulate ucb1 --arms @ren2020-bernouli --horizon 100": "unknown problem 'ren2020-bernouli': did you mean",
+    "simulate ucb1 --arms replay(nowhere.csv) --horizon 100": "no file 'nowhere.csv'",
+    "simulate ucb1 --arms 0.9,0.8 --horizon 1": "horizon must be a whole number of at least 2, got 1",
+    "simulate ucb1 --arms 0.9,0.8 --horizon ten": "horizon must be a number, got 'ten'",
+    "simulate ucb1 --arms 0.9,0.8 --horizon inf": "horizon must be a whole number of at least 2, got inf",
+    "simulate ucb1 --arms 0.9,0.8": "Missing option '--horizon'",
+    "UCB1 --runs 0": "runs must be a whole number of at least 1, got 0",
+    "UCB1 --workers 0": "workers must be a whole number of at least 1, got 0",
+    "UCB1 --epsilon 1": "epsilon is not a parameter of ucb1 (it is not private), got 1",
+    "UCB1 --arm-order sorted": "unknown arm_order 'sorted'",
+    "UCB1 --checkpoints 0": "checkpoints must be a whole number of at least 1, got 0",
+    "ADAP": "epsilon is required by adap-ucb",
+    "ADAP --epsilon 0": "epsilon must be positive and finite, got 0",
+    "ADAP --epsilon -1": "epsilon must be positive and finite, got -1",
+    "ADAP --epsilon nan": "epsilon must be positive and finite, got nan",
+    "ADAP --epsilon inf": "epsilon must be positive and finite, got inf",
+    "ADAP1 --option alhpa=1": "unknown option of adap-ucb 'alhpa': did you",
+    "ADAP1 --option alpha": "option must be name=value, got 'alpha'",
+    "ADAP1 --option alpha=x": "alpha must be a number, got 'x'",
+    "ADAP1 --levels choice(1,2)": "levels is not a parameter of adap-ucb",
+    "simulate dp-ucb --arms 0.9,0.8 --horizon 9 --epsilon 1 --option as_printed=2": "as_printed must be true or false",
+    "INT --option delta=1": "delta must be in (0, 1), got 1",
+    "INT --option schedule=w": "unknown schedule 'w'",
+    "simulate ldp-ucb-l --arms normal(0.5,1)+normal(0,1) --horizon 100 --epsilon 1": (
+        "ldp-ucb-l needs rewards in [0,1]; normal(0.5,1) is unbounded: use ldp-ucb-ls"
+    ),
+    "simulate ucb1 --arms normal(0.5,1)+normal(0,1) --horizon 100": "is unbounded: use --option sigmoid=true",
+    "simulate kl-ucb --arms normal(0.5,1)+normal(0,1) --horizon 100": "is unbounded: use --reward-range",
+    "simulate ucb1 --arms uniform(0,2)+uniform(0,1) --horizon 100": "pays in [0,2]: use --reward-range 0,2",
+    "UCB1 --reward-range 1,0": "reward_range must be low < high, both finite, got 1,0",
+    "UCB1 --reward-range 1": "reward-range must be LOW,HIGH, got '1'",
+    "HELDP --levels choice(1,2)": "option epsilon_min is required by heldp-ucb-l",
+    "HELDP --option epsilon_min=1": "levels is required by heldp-ucb-l",
+    "HELDP --option epsilon_min=3 --levels choice(1,2)": (
+        "epsilon_min must be reached by a user; the highest of choice(1,2) is 2, got 3"
+    ),
+    "HELDP --option epsilon_min=3 --levels poisson(2)": "levels must be constant",
+    "HELDP --option epsilon_min=3 --levels choice(-1,5)": "not negative, got -1",
+    "simulate": "Missing argument 'POLICY'",
+    "simluate": "No such command 'simluate'",
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_bad_input_is_one_line_and_status_2(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    first, _, rest = words.partition(" ")
+    status, out, err = run(capsys, monkeypatch, f"{SHORT.get(first, first)} {rest}")
+    assert status == 2
+    assert out == ""
+    assert err.startswith("dpbandits: ")
+    assert err.count("\n") == 1
+    assert BAD[words] in err
+
+
+def test_ctrl_c_stops_with_one_line() -> None:
+    """A long run is interrupted as a terminal would do it."""
+    import signal
+    import time
+
+    words = [sys.executable, "-m", "dpbandits"]
+    words += ["simulate", "thompson", "--arms", "0.9,0.8", "--horizon", "1e9", "--runs", "4"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.strip() == "dpbandits: interrupted"

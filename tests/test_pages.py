@@ -1,0 +1,52 @@
+"""The documentation is run: what a page tells a reader to type works."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", "docs/howto/add-a-policy.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matplotlib.use("Agg")
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    assert blocks
+    module = tmp_path / "page.py"
+    module.write_text("\n".join(blocks))
+    subprocess.run([sys.executable, str(module)], cwd=tmp_path, check=True, env={**_environment(), "MPLBACKEND": "Agg"})
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return dict(os.environ)
+
+
+def test_the_commands_of_the_readme_are_understood(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each command line of the README runs, at a shorter horizon."""
+    import shlex
+
+    from dpbandits.cli import main
+
+    (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\na,0\n")
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(
+        r"^    (dpbandits (?:policies|simulate).*)$", (ROOT / "README.md").read_text(), flags=re.MULTILINE
+    )
+    assert len(commands) >= 5
+    for command in commands:
+        words = shlex.split(re.sub(r"--horizon \S+", "--horizon 1000", command), comments=True)
+        monkeypatch.setattr(sys, "argv", words)
+        main()
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
