@@ -140,6 +140,17 @@ def test_accounting_of_dp_ucb_int_is_that_of_its_schedule() -> None:
     assert exact.verify(policy, horizon=2000).epsilon == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_the_exact_schedule_of_dp_ucb_int_spends_what_it_may(epsilon: float) -> None:
+    """Its interval is the shortest that keeps the claim at the horizon, so the releases come near it, and not above."""
+    policy = policies.dp_ucb_int(2, epsilon=epsilon, schedule="exact", horizon=500)
+    verdict = exact.verify(policy)
+    assert (verdict.verdict, verdict.horizon) == ("proved", 500)
+    assert 0.9 * epsilon < verdict.epsilon <= epsilon
+    with pytest.raises(InputError, match="horizon must be at most 500, for which dp-ucb-int was made, got 501"):
+        exact.verify(policy, horizon=501)
+
+
 @pytest.mark.parametrize("name", devices.EXACT)
 @pytest.mark.parametrize("epsilon", ["1", "1/3", "0.01", "7"])
 def test_threshold_words_enclose_epsilon(name: str, epsilon: str) -> None:

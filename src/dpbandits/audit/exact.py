@@ -83,7 +83,10 @@ def _strongest(policy: Policy, horizon: int | None, claim: float, delta: float, 
         known("view", view, ("response",) if local else ("actions", "released"))
     if local:
         return _verify_response(policy, claim, delta, note)
-    rounds = at_least("horizon", horizon or (RARE_HORIZON if delta else HORIZON), 2)
+    most = math.inf if policy.horizon is None else policy.horizon
+    rounds = at_least("horizon", horizon or int(min(RARE_HORIZON if delta else HORIZON, most)), 2)
+    if rounds > most:
+        raise InputError(f"horizon must be at most {most}, for which {policy.name} was made, got {rounds}")
     if view == "actions" or (view is None and not delta):
         try:
             return _verify_actions(policy, rounds, claim, delta, note)

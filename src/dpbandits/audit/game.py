@@ -97,7 +97,7 @@ def check_trials(trials: float, claim: float, alpha: float, delta: float = 0.0) 
     """``trials`` if so many, half of which are guesses, can refute the claim at all."""
     fraction("alpha", alpha)
     least = 2 * fewest_guesses(positive("claim", claim), alpha, delta)
-    if at_least("trials", trials, 1) < least:  # type: ignore[arg-type]
+    if at_least("trials", trials, 1) < least:
         raise InputError(
             f"trials must be at least {least} to refute epsilon {claim:g} at alpha {alpha:g}, got {trials:g}"
         )
