@@ -14,7 +14,7 @@ from scipy import stats
 from dpbandits import policies
 from dpbandits.agents import UCB, Doubling
 from dpbandits.audit import actions, devices, exact, releases, responses
-from dpbandits.audit.instruments import NotVerifiableError, Silent, Tape
+from dpbandits.audit.instruments import NotVerifiableError, Sealed, Silent, Tape
 from dpbandits.curators import Batch, Hybrid, LocalBernoulli
 from dpbandits.errors import InputError
 from dpbandits.policies.policy import Parts, Policy, published
@@ -219,6 +219,27 @@ def test_what_does_not_apply_says_why() -> None:
         Silent().beta(1.0, 1.0)
     with pytest.raises(InputError, match="ucb1 promises nothing"):
         exact.verify(policies.ucb1(2))
+
+
+@pytest.mark.parametrize(
+    "read", [lambda m: m[0], lambda m: m.max(), lambda m: m + 1.0, list, np.sum, lambda m: m.copy()]
+)
+def test_sealed_numbers_cannot_be_read(read: Any) -> None:
+    sealed = Sealed.like(np.zeros((2, 3)), [], 0)
+    sealed[1, 2] = 4.0
+    assert sealed.writes == [(5, 4.0)]
+    with pytest.raises(NotVerifiableError, match="earlier releases"):
+        read(sealed)
+
+
+def test_noise_that_depends_on_releases_is_not_verified() -> None:
+    class Nervous(Batch):
+        def close(self, arm: int, rng: Any) -> None:
+            scale = 1.0 if self.means[arm] > 0.0 else 2.0
+            self.means[arm] = self.raw_sums[arm] + rng.laplace(0.0, scale)
+
+    with pytest.raises(NotVerifiableError, match="depend on what was released"):
+        list(releases.losses(Nervous.start(2, epsilon=1.0), [Step(0, True)] * 8, [0]))
 
 
 def test_an_agent_that_looks_at_raw_fields_sees_poison() -> None:

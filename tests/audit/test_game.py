@@ -116,6 +116,8 @@ def test_an_anytime_audit_stops_when_it_knows() -> None:
     assert verdict.trials is not None
     assert verdict.trials < 60_000
     assert 1.0 < verdict.epsilon <= 2.0
+    with pytest.raises(InputError, match="delta must be 0 for an anytime audit"):
+        attack_device(device, claim=1.0, delta=0.01, trials=1000, anytime=True)
 
 
 def test_bytes_and_texts_are_responses_too() -> None:

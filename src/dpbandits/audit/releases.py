@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.audit.instruments import RAW, Draw, Tape, copy_part, memory, public_memory
+from dpbandits.audit.instruments import RAW, Draw, NotVerifiableError, Tape, copy_part, memory, public_memory
 from dpbandits.errors import at_least
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.composition import heterogeneous
@@ -86,7 +86,10 @@ def worst_release(policy: Policy, horizon: int) -> tuple[Loss, str]:
                 worst = loss if worst is None or loss.epsilon > worst.epsilon else worst
     if worst is None:
         raise AssertionError("no reward was tried")
-    return worst, f"{tried}, with stints that end after each round and at each change of arm"
+    return (
+        worst,
+        f"{tried}, with stints that end after each round and at each change of arm; rewards 0 or 1, one changed",
+    )
 
 
 def _closings(arms: Sequence[int]) -> Iterator[tuple[Step, ...]]:
@@ -103,6 +106,9 @@ def losses(curator: Any, steps: Sequence[Step], rounds: Iterable[int]) -> Iterat
     for background in (0.0, 1.0):
         rewards = [background] * len(steps)
         before = _run(curator, steps, rewards)
+        other = _run(curator, steps, rewards, seed=SEED + 1)
+        if [one.scale for one in before.noised] != [one.scale for one in other.noised]:
+            raise NotVerifiableError("noise must not depend on what was released to be verified, got some that does")
         for changed in rounds:
             neighbour = [*rewards[:changed], 1.0 - background, *rewards[changed + 1 :]]
             yield _compare(before, _run(curator, steps, neighbour), changed, steps, tuple(rewards))
@@ -121,9 +127,9 @@ def _compare(before: Run, after: Run, changed: int, steps: tuple[Step, ...], rew
     return Loss(changed, costs, unhidden, steps, rewards)
 
 
-def _run(fresh: Any, steps: Sequence[Step], rewards: Sequence[float], keep: bool = False) -> Run:
+def _run(fresh: Any, steps: Sequence[Step], rewards: Sequence[float], seed: int = SEED, keep: bool = False) -> Run:
     """Feed the curator; every noisy sum becomes a number that depends only on how many there were before."""
-    curator, stand_in = copy_part(fresh), np.random.default_rng(SEED)
+    curator, stand_in = copy_part(fresh), np.random.default_rng(seed)
     arms = 1 + max(step.arm for step in steps)
     noised: list[Noised] = []
     kept: list[list[str]] = []
