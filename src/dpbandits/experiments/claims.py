@@ -21,14 +21,15 @@ UNDECIDED: Verdict = "cannot be decided"
 
 #: How often a true ordering may be called false: what three standard errors allow when they are known exactly.
 ERROR_RATE = 2.0 * float(ndtr(-3.0))
+SHOWN = 4  # pairs of an ordering that are written out
 
 
 @dataclass(frozen=True)
 class Claim:
     """One printed number or ordering.
 
-    ``known`` is why it is not expected to come out, where that is established; such a claim does not fail a
-    reproduction. It is written before the verdict and does not decide it.
+    ``known`` is why it does not come out, where an earlier run at the paper's scale established that; such a claim does
+    not fail a reproduction. It never decides the verdict, which is measured anew each time.
     """
 
     name: str
@@ -183,8 +184,8 @@ def orderings(claim: Claim, pairs: Mapping[str, tuple[Estimate, Estimate]]) -> F
     verdicts = {name: compare(*pair) for name, pair in pairs.items()}
     odd = [name for name, verdict in verdicts.items() if verdict != REPRODUCED]
     shown = odd or list(pairs)
-    ours = "; ".join(f"{name}: {pairs[name][0]} against {pairs[name][1]}" for name in shown[:6])
-    more = f"; and {len(shown) - 6} more" if len(shown) > 6 else ""
+    ours = "; ".join(f"{name}: {pairs[name][0]} against {pairs[name][1]}" for name in shown[:SHOWN])
+    more = f"; and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
     held = f"{len(pairs) - len(odd)} of {len(pairs)} hold" if len(pairs) > 1 else ""
     verdict = together(list(verdicts.values()))
     why = claim.known if verdict == NOT_REPRODUCED else ""

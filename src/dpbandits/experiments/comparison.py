@@ -73,7 +73,7 @@ class _File:
                 count += table == "policy"
                 fallback = number if table == "policy" and count == policy else fallback
             inside = count == policy and table.startswith("policy") if policy is not None else table == ""
-            if inside and key is not None and re.match(rf"\s*(options\s*\.\s*)?{re.escape(key)}\s*[=.]", text):
+            if inside and key is not None and re.match(rf"\s*(options\b.*\W)?{re.escape(key)}\s*[=.]", text):
                 return number
         return fallback
 

@@ -81,7 +81,8 @@ def regrets(
 
 def bound_line(bound: Bound, x: Floats) -> Line:
     """A bound against the horizon."""
-    label = f"{bound.kind} bound: {bound.source.split(',', 1)[-1].strip()}"
+    subject = f" of {bound.policies[0]}" if bound.kind == "upper" and bound.policies else ""
+    label = f"{bound.kind} bound{subject}: {bound.source.rsplit(', ', 1)[-1]}"
     return Line(label, x, bound.at(x), style="dashed")
 
 

@@ -18,7 +18,7 @@ from dpbandits.experiments.claims import (
 )
 from dpbandits.experiments.panels import Panel, regrets
 from dpbandits.experiments.ren2020.fig1 import BERNOULLI, HORIZON, PAPER_RUNS, TOLERANCE
-from dpbandits.experiments.ren2020.fig1 import RUNS as BOUNDED_RUNS
+from dpbandits.experiments.ren2020.fig1 import L_RUNS as BOUNDED_RUNS
 from dpbandits.simulation import Trace
 
 TITLE = "Figure 2: LDP-UCB-LS and LDP-UCB-BS against UCB1, 20 normal arms"
