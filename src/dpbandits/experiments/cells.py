@@ -6,7 +6,6 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,11 +69,6 @@ class Cell:
         if self.label:
             return self.label
         return self.policy if self.epsilon is None else f"{self.policy}, ε = {self.epsilon:g}"
-
-
-def sweep(policy: str, epsilons: Sequence[float], *, label: str = "ε = {:g}", **rest: Any) -> dict[str, Cell]:
-    """A cell for each epsilon, named by ``policy:epsilon``."""
-    return {f"{policy}:{e:g}": Cell(policy, epsilon=e, label=label.format(e), **rest) for e in epsilons}
 
 
 @functools.cache

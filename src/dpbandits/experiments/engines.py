@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from dpbandits.errors import InputError, MissingExtraError
 
 R = TypeVar("R")
 
-ANSWER_SECONDS = 5
+ANSWER_SECONDS = 3
 HERE = {"threads": "threading", "processes": "loky"}
 
 
@@ -77,6 +79,7 @@ def _dask(cluster: str, workers: int) -> Iterator[Any]:
             yield client
         return
     try:
+        _knock(cluster)
         client = Client(cluster, timeout=ANSWER_SECONDS)
     except (OSError, TimeoutError, ValueError):
         raise InputError(f"cluster: no Dask scheduler answers at '{cluster}'") from None
@@ -84,3 +87,10 @@ def _dask(cluster: str, workers: int) -> Iterator[Any]:
         if not client.ncores():
             raise InputError(f"cluster: the scheduler at '{cluster}' has no workers")
         yield client
+
+
+def _knock(cluster: str) -> None:
+    """Connect once: Dask itself would try again and again until its time is over."""
+    address = urlsplit(cluster)
+    if address.scheme in ("tcp", "tls"):
+        socket.create_connection((address.hostname or "", address.port or 0), timeout=ANSWER_SECONDS).close()
