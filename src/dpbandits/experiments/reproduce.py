@@ -14,6 +14,7 @@ from dpbandits.experiments.report import Section, versions
 from dpbandits.experiments.work import Watch, fill, traces
 
 SEED = 0
+QUICK = " That is the paper's scale; this is the quick one, with fewer runs and at most as many rounds, listed below."
 
 
 def reproduce(
@@ -43,7 +44,7 @@ def reproduce(
                 figure.path,
                 figure.title,
                 papers()[figure.paper],
-                figure.settings,
+                figure.settings + (QUICK if scale == "quick" else ""),
                 cells[figure.path],
                 figure.plot(played, scale),
                 figure.score(played, scale),

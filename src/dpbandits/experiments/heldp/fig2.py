@@ -39,9 +39,6 @@ R2 = Claim(
     "Section 4.2, Fig. 2",
     "R^2 of the least-squares line through 16 mean regrets at the horizon",
     "half a unit of the last printed digit, and three standard errors",
-    known="The horizon is not printed. At 10^7 rounds the settings with the largest V have not converged, and "
-    "lie below "
-    "the line that the others make.",
 )
 CHOICE = Claim(
     "choice",
