@@ -99,10 +99,12 @@ def test_a_second_time_plays_nothing_and_says_the_same(folder: Path) -> None:
 def test_a_folder_with_other_settings_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"holds other settings \(scale 'quick' instead of 'paper'\).*--fresh"):
         reproduce("azize2022/fig3", scale="paper", out=folder)
-    (tmp_path / "mine.txt").write_text("keep me")
-    with pytest.raises(InputError, match="is not empty"):
-        reproduce("azize2022/fig3", out=tmp_path)
-    assert (tmp_path / "mine.txt").read_text() == "keep me"
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/mine.txt").write_text("keep me")
+    for fresh in (False, True):
+        with pytest.raises(InputError, match="is not empty"):
+            reproduce("azize2022/fig3", out=tmp_path, fresh=fresh)
+    assert (tmp_path / "data/mine.txt").read_text() == "keep me"
 
 
 def test_the_lower_bound_and_the_flatness_are_judged(folder: Path) -> None:

@@ -25,19 +25,20 @@ def open_folder(out: Path, settings: Mapping[str, Any], *, fresh: bool = False) 
     """The results table of a folder that holds these settings, or nothing yet; ``fresh`` removes what we wrote."""
     if out.exists() and not out.is_dir():
         raise InputError(f"out must be a folder, got '{out}'")
-    if fresh:
+    ours = _ours(out)
+    if fresh and ours:
         for name in OURS:
             shutil.rmtree(out / name) if (out / name).is_dir() else (out / name).unlink(missing_ok=True)
     file = out / SETTINGS
     if file.exists():
-        there = json.loads(file.read_text(encoding="utf-8"))
+        there = _settings(file)
         differs = [name for name in {**there, **settings} if there.get(name) != settings.get(name)]
         if differs:
             what = ", ".join(f"{name} {there.get(name)!r} instead of {settings.get(name)!r}" for name in differs)
             raise InputError(
                 f"out: '{out}' holds other settings ({what}): use --out elsewhere, or --fresh to replace them"
             )
-    elif out.exists() and any(out.iterdir()):
+    elif not ours and out.exists() and any(out.iterdir()):  # whatever is there is somebody's own, and stays
         raise InputError(f"out: '{out}' is not empty and was not written by this command: use --out elsewhere")
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -45,6 +46,18 @@ def open_folder(out: Path, settings: Mapping[str, Any], *, fresh: bool = False) 
         return Results(out / RESULTS)
     except OSError as error:
         raise InputError(f"out: cannot write in '{out}': {error.strerror}") from None
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(file.read_text(encoding="utf-8")))
+    except ValueError:
+        return {}
+
+
+def _ours(out: Path) -> bool:
+    """Whether a folder was written by one of our commands."""
+    return (out / SETTINGS).is_file() and "command" in _settings(out / SETTINGS)
 
 
 def write_section(out: Path, section: Section, traces: Mapping[str, Trace], caption: str) -> None:
