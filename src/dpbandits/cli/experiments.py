@@ -93,7 +93,7 @@ def compare(file: Path, as_json: bool, workers: float | None, **given: Any) -> N
 
 
 def _whole(workers: float | None) -> int | None:
-    return None if workers is None else at_least("workers", workers, 1)  # type: ignore[arg-type]
+    return None if workers is None else at_least("workers", workers, 1)
 
 
 def _verdicts(sections: list[Section]) -> None:
