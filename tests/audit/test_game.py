@@ -10,7 +10,7 @@ from scipy.special import expit
 from dpbandits import policies
 from dpbandits.audit.attack import attack_device, attack_policy
 from dpbandits.audit.game import check_trials, fewest_guesses, hashed, lower_bound, sequential_bound, train
-from dpbandits.audit.players import Device, PolicyPlayer
+from dpbandits.audit.targets import Device, PolicyTarget
 from dpbandits.errors import InputError
 
 FAILURE = 1e-6
@@ -76,26 +76,26 @@ def test_hashes_of_different_sequences_differ() -> None:
 
 
 def test_play_is_the_same_for_any_number_of_workers_and_fresh_in_every_trial(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpbandits.audit.players.CHUNK", 64)
-    player = PolicyPlayer(policies.adap_ucb(2, epsilon=1.0), 12, "actions")
-    pair, sides = player.neighbours()[5], np.random.default_rng(5).integers(0, 2, 1000)
+    monkeypatch.setattr("dpbandits.audit.targets.CHUNK", 64)
+    target = PolicyTarget(policies.adap_ucb(2, epsilon=1.0), 12, "actions")
+    pair, sides = target.neighbours()[5], np.random.default_rng(5).integers(0, 2, 1000)
     seen = []
     for workers in (1, 3):
         monkeypatch.setattr("os.cpu_count", lambda workers=workers: workers)
-        seen.append(player.play(pair, sides, (1, 2)))
+        seen.append(target.play(pair, sides, (1, 2)))
     assert np.array_equal(seen[0], seen[1])
     assert (seen[0][:, :2] == [0, 1]).all()  # every trial begins with each arm once
-    assert player.compiled
+    assert target.compiled
 
 
 def test_compiled_and_plain_trials_are_the_same() -> None:
     from dpbandits.simulation import trials
 
-    player = PolicyPlayer(policies.dp_ucb_bound(2, epsilon=1.0), 20, "released")
-    pair, sides = player.neighbours()[3], np.arange(200) % 2
-    compiled = player.play(pair, sides, (3,))
-    player._play = trials.play_trials
-    assert np.array_equal(compiled, player.play(pair, sides, (3,)))
+    target = PolicyTarget(policies.dp_ucb_bound(2, epsilon=1.0), 20, "released")
+    pair, sides = target.neighbours()[3], np.arange(200) % 2
+    compiled = target.play(pair, sides, (3,))
+    target._play = trials.play_trials
+    assert np.array_equal(compiled, target.play(pair, sides, (3,)))
 
 
 @pytest.mark.parametrize("view", ["actions", "released"])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpbandits.audit.game import Bools, Guesser, check_trials, lower_bound, sequential_bound, train
-from dpbandits.audit.players import CENTRAL_VIEWS, LOCAL_VIEWS, Device, DevicePlayer, Neighbours, Player, PolicyPlayer
+from dpbandits.audit.targets import CENTRAL_VIEWS, LOCAL_VIEWS, Device, DeviceTarget, Neighbours, PolicyTarget, Target
 from dpbandits.audit.verdict import NOT_REFUTED, VIOLATED, Verdict
 from dpbandits.errors import InputError, at_least, known
 from dpbandits.policies.policy import Policy
@@ -53,14 +53,14 @@ def attack_policy(
     views = LOCAL_VIEWS if local else CENTRAL_VIEWS
     view = known("view", view or views[0], views)
     check_trials(trials, claim, alpha, delta)
-    player: Player
+    target: Target
     rounds = None
     if local:
-        player = DevicePlayer(Device.of(policy, claim), view)
+        target = DeviceTarget(Device.of(policy, claim), view)
     else:
         rounds = at_least("horizon", horizon or HORIZON, 1)
-        player = PolicyPlayer(policy, rounds, view)
-    verdict = attack(player, policy.name, Aim(claim, delta, alpha), int(trials), seed, rounds, anytime)
+        target = PolicyTarget(policy, rounds, view)
+    verdict = attack(target, policy.name, Aim(claim, delta, alpha), int(trials), seed, rounds, anytime)
     return dataclasses.replace(verdict, settings=policy.settings)
 
 
@@ -77,26 +77,26 @@ def attack_device(
 ) -> Verdict:
     """Attack the claim of something that makes one response of one reward."""
     check_trials(trials, claim, alpha, delta)
-    player = DevicePlayer(device, view)
-    return attack(player, device.name, Aim(claim, delta, alpha), int(trials), seed, None, anytime)
+    target = DeviceTarget(device, view)
+    return attack(target, device.name, Aim(claim, delta, alpha), int(trials), seed, None, anytime)
 
 
 def attack(
-    player: Player, name: str, aim: Aim, trials: int, seed: int, horizon: int | None, anytime: bool = False
+    target: Target, name: str, aim: Aim, trials: int, seed: int, horizon: int | None, anytime: bool = False
 ) -> Verdict:
     """Half of the trials train the guesser, the other half test it; the search uses runs of its own."""
     if anytime and aim.delta:
         raise InputError(f"delta must be 0 for an anytime audit, got {aim.delta:g}")
-    pair = _search(player, aim, trials, seed)
+    pair = _search(target, aim, trials, seed)
     sides = _coins(trials // 2, seed, 1)
-    rows = player.play(pair, sides, (seed, 2))
-    readings = player.codes(rows, len(rows) // 2)
+    rows = target.play(pair, sides, (seed, 2))
+    readings = target.codes(rows, len(rows) // 2)
     trained = [(train(codes, sides, aim.alpha, aim.delta), reading) for reading, codes in readings]
     guesser, reading = max(trained, key=lambda found: found[0].trained_bound)
-    bound, tested, witness = _test(player, pair, guesser, reading, rows, aim, trials - trials // 2, seed, anytime)
-    engine = "" if player.compiled or horizon is None else "; played in plain Python"
+    bound, tested, witness = _test(target, pair, guesser, reading, rows, aim, trials - trials // 2, seed, anytime)
+    engine = "" if target.compiled or horizon is None else "; played in plain Python"
     method = "game, looked at as it went" if anytime else "game"
-    domain = f"the worst of {len(player.neighbours())} pairs of neighbours{engine}"
+    domain = f"the worst of {len(target.neighbours())} pairs of neighbours{engine}"
     return Verdict(
         VIOLATED if bound > aim.claim else NOT_REFUTED,
         name,
@@ -104,7 +104,7 @@ def attack(
         aim.delta,
         bound,
         method,
-        "released values" if player.view == "released" else player.view,
+        "released values" if target.view == "released" else target.view,
         horizon,
         domain,
         confidence=1.0 - aim.alpha,
@@ -118,23 +118,23 @@ def _coins(count: int, seed: int, stage: int) -> Integers:
     return np.random.default_rng([seed, stage, 77]).integers(0, 2, count)
 
 
-def _search(player: Player, aim: Aim, trials: int, seed: int) -> Neighbours:
+def _search(target: Target, aim: Aim, trials: int, seed: int) -> Neighbours:
     """The pair on which a guesser does best in training."""
-    pairs = player.neighbours()
+    pairs = target.neighbours()
     if len(pairs) == 1:
         return pairs[0]
     count = max(trials // SEARCH, min(LEAST, trials))
     bounds = []
     for number, pair in enumerate(pairs):
         sides = _coins(count, seed, 100 + number)
-        rows = player.play(pair, sides, (seed, 100 + number))
-        readings = player.codes(rows, count // 2)
+        rows = target.play(pair, sides, (seed, 100 + number))
+        readings = target.codes(rows, count // 2)
         bounds.append(max(train(codes, sides, aim.alpha, aim.delta).trained_bound for _, codes in readings))
     return pairs[int(np.argmax(bounds))]
 
 
 def _test(
-    player: Player,
+    target: Target,
     pair: Neighbours,
     guesser: Guesser,
     reading: str,
@@ -152,12 +152,12 @@ def _test(
     for look in range(looks):
         count = trials * (look + 1) // looks - trials * look // looks
         sides = _coins(count, seed, 3 + 1000 * look)
-        rows = player.play(pair, sides, (seed, 4 + 1000 * look))
-        codes = _read(player, reading, trained, rows)
+        rows = target.play(pair, sides, (seed, 4 + 1000 * look))
+        codes = _read(target, reading, trained, rows)
         good, bad = guesser.outcome(codes, sides)
         rights.append(good[good | bad])
         played, right, wrong = played + count, right + int(good.sum()), wrong + int(bad.sum())
-        event = event or _event(player, guesser, reading, rows, codes)
+        event = event or _event(target, guesser, reading, rows, codes)
         if looks == 1:
             bound = lower_bound(right, wrong, played, aim.alpha, aim.delta)
         else:
@@ -168,14 +168,14 @@ def _test(
     return bound, played, witness
 
 
-def _read(player: Player, reading: str, trained: Any, rows: Any) -> Integers:
+def _read(target: Target, reading: str, trained: Any, rows: Any) -> Integers:
     """The codes of fresh rows, in the bins that were made in training."""
     both = np.concatenate([trained, rows])
-    codes = next(codes for name, codes in player.codes(both, len(trained) // 2) if name == reading)
+    codes = next(codes for name, codes in target.codes(both, len(trained) // 2) if name == reading)
     return codes[len(trained) :]
 
 
-def _event(player: Player, guesser: Guesser, reading: str, rows: Any, codes: Integers) -> dict[str, Any]:
+def _event(target: Target, guesser: Guesser, reading: str, rows: Any, codes: Integers) -> dict[str, Any]:
     """The outcome that the guesser is most certain about, and what it says then."""
     score = guesser.score(codes)
     zero, one = guesser.guesses(codes)
@@ -183,4 +183,4 @@ def _event(player: Player, guesser: Guesser, reading: str, rows: Any, codes: Int
         return {}
     surest = int(np.argmax(np.where(zero | one, np.abs(score), -1.0)))
     says = 1 if score[surest] > 0.0 else 0
-    return {"event": player.describe(rows[surest], reading), "says": "neighbour" if says else "input"}
+    return {"event": target.describe(rows[surest], reading), "says": "neighbour" if says else "input"}

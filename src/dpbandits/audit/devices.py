@@ -10,8 +10,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from dpbandits.audit.players import ENDS, Device
 from dpbandits.audit.responses import exact_interval, worst_response
+from dpbandits.audit.targets import ENDS, Device
 from dpbandits.audit.verdict import PROVED, ROUNDING, VIOLATED, Verdict
 from dpbandits.curators import LocalBernoulli, LocalLaplace
 from dpbandits.errors import InputError, known

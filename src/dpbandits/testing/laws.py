@@ -354,12 +354,12 @@ def _attacked(factory: lookup.Factory, settings: tuple[tuple[str, Any], ...]) ->
 
 def ledger_accepts_every_release(case: Case) -> None:
     """No reward is charged beyond the claim, no release is drawn twice, and everything that is shown is under noise."""
-    policy = _small(case, LEDGER_ROUNDS)
-    if policy.guarantee.trust != "central":
+    promise = case.policy().guarantee
+    if promise.trust != "central":
         return
+    rounds = RARE_ROUNDS if promise.delta else LEDGER_ROUNDS
+    policy, rewards = _small(case, rounds), np.random.default_rng(8).random(rounds).tolist()
     claim, delta = exact.claim_of(policy, None, None)
-    rounds = RARE_ROUNDS if delta and policy.horizon is None else LEDGER_ROUNDS
-    rewards = np.random.default_rng(8).random(rounds).tolist()
     ledger = Ledger(claim, delta)
     try:
         releases.enter_all(policy, releases.played(policy, rewards, 9), ledger)

@@ -1,4 +1,4 @@
-"""Who plays the game: a policy or a curator, run on one of two neighbouring inputs, seen in one of several ways."""
+"""What the game is played with: a policy or a curator, on one of two neighbouring inputs, seen in one of four ways."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.protocols import Floats, Integers
 from dpbandits.simulation import trials
 
-__all__ = ["CENTRAL_VIEWS", "LOCAL_VIEWS", "Device", "DevicePlayer", "Neighbours", "Player", "PolicyPlayer"]
+__all__ = ["CENTRAL_VIEWS", "LOCAL_VIEWS", "Device", "DeviceTarget", "Neighbours", "PolicyTarget", "Target"]
 
 CENTRAL_VIEWS = ("actions", "released")
 LOCAL_VIEWS = ("response", "bytes")
@@ -35,7 +35,7 @@ class Neighbours(NamedTuple):
     text: tuple[str, str]
 
 
-class Player(Protocol):
+class Target(Protocol):
     """Something that can be played on neighbouring inputs many times."""
 
     view: str
@@ -54,7 +54,7 @@ class Player(Protocol):
         """What was seen, in words."""
 
 
-class PolicyPlayer:
+class PolicyTarget:
     """A policy, seen by its actions or by its released means."""
 
     def __init__(self, policy: Policy, horizon: int, view: str) -> None:
@@ -144,7 +144,7 @@ class Device(NamedTuple):
         return cls(policy.name, lambda reward, rng: curator.respond(reward, level, rng), ends)
 
 
-class DevicePlayer:
+class DeviceTarget:
     """One response, seen as a number or by its bytes."""
 
     def __init__(self, device: Device, view: str) -> None:
