@@ -1,4 +1,4 @@
-# make demo   set everything up, compare private policies, write a figure and a table
+# make demo   set everything up, reproduce the four papers' figures in about a minute, write a report
 # make test   set everything up, check style, types and layers, run all tests
 # make lint   style, types and layers alone
 # make bench  speed and memory against their targets
@@ -11,7 +11,7 @@ OUT ?= out
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/ready
-	$(BIN)/python examples/demo.py $(OUT)/demo
+	$(BIN)/dpbandits reproduce --scale quick --out $(OUT)/demo
 
 test: lint
 	$(BIN)/python -m pytest -n auto

@@ -1,8 +1,10 @@
 """The command line: what is printed, where, and with which exit status."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -121,10 +123,17 @@ BAD = {  # a command: what its message must hold
     "HELDP --levels choice(1,2)": "option epsilon_min is required by heldp-ucb-l",
     "HELDP --option epsilon_min=1": "levels is required by heldp-ucb-l",
     "HELDP --option epsilon_min=3 --levels choice(1,2)": (
-        "epsilon_min must be reached by a user; the highest of choice(1,2) is 2, got 3"
+        "epsilon_min must be a level that users have; none of choice(1,2) reaches it, got 3"
     ),
     "HELDP --option epsilon_min=3 --levels poisson(2)": "levels must be constant",
     "HELDP --option epsilon_min=3 --levels choice(-1,5)": "not negative, got -1",
+    "HELDP --option epsilon_min=1 --levels normal(nan,1)": "levels must be finite and not negative",
+    "HELDP --option epsilon_min=50 --levels normal(1,1)": "none of normal(1,1) reaches it, got 50",
+    "ADAP1 --option alpha=1 --option alpha=2": "option alpha must be given once",
+    "INT --epsilon 1e-17": "epsilon must be larger",
+    "UCB1 --out /dev/null/x": "/dev/null/x: Not a directory",
+    "UCB1 --runs 1e12": "runs must be fewer",
+    "simulate ucb1 --arms 0.9,0.8 --horizon 1e30": "horizon must be at most 2^53, got 1e+30",
     "simulate": "Missing argument 'POLICY'",
     "simluate": "No such command 'simluate'",
 }
@@ -144,16 +153,27 @@ def test_bad_input_is_one_line_and_status_2(
 
 
 def test_ctrl_c_stops_with_one_line() -> None:
-    """A long run is interrupted as a terminal would do it."""
-    import signal
-    import time
-
-    words = [sys.executable, "-m", "dpbandits"]
-    words += ["simulate", "thompson", "--arms", "0.9,0.8", "--horizon", "1e9", "--runs", "4"]
+    """Interrupted as a terminal would do it, as soon as the command has been read."""
+    code = "import dpbandits.cli, dpbandits.simulation; print('ready', flush=True); dpbandits.cli.main()"
+    words = [
+        sys.executable,
+        "-c",
+        code,
+        "simulate",
+        "thompson",
+        "--arms",
+        "0.9,0.8",
+        "--horizon",
+        "1e10",
+        "--runs",
+        "4",
+    ]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(6)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert out == ""
     assert err.strip() == "dpbandits: interrupted"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpbandits.curators import Batch, HeterogeneousBernoulli, HeterogeneousLaplace, Hybrid, HybridOfAll, Tree
-from dpbandits.mechanisms import bits_above, debias, debias_variance, response_probability, successes
+from dpbandits.mechanisms import attenuation, bits_above, debias, debias_variance, response_probability, successes
 from dpbandits.numerics import kl, kl_upper
 
 DRAWS = 20_000
@@ -30,8 +30,8 @@ def test_convert_to_bernoulli_is_exact_and_never_overflows(reward: float, epsilo
         assert p == pytest.approx(exact, rel=1e-12)
         ends = [response_probability(r, epsilon) for r in (0.0, 1.0)]
         assert ends[1] <= math.exp(epsilon) * ends[0] * (1 + 1e-12)
-    assert debias(p, epsilon) == pytest.approx(reward, abs=1e-6 if epsilon < 1 else 1e-12)
-    assert debias_variance(epsilon) >= 1.0
+    assert debias(p, attenuation(epsilon)) == pytest.approx(reward, abs=1e-6 if epsilon < 1 else 1e-12)
+    assert debias_variance(attenuation(epsilon)) >= 1.0
 
 
 def test_ctb_keeps_its_smallest_probability_at_level_100() -> None:

@@ -1,11 +1,11 @@
 """The documentation is run: what a page tells a reader to type works."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -13,19 +13,14 @@ PAGES = ["README.md", "docs/howto/add-a-policy.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    matplotlib.use("Agg")
+def test_the_python_of_a_page_runs(page: str, tmp_path: Path) -> None:
+    """As a module, with the examples in its docstrings."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks
     module = tmp_path / "page.py"
     module.write_text("\n".join(blocks))
-    subprocess.run([sys.executable, str(module)], cwd=tmp_path, check=True, env={**_environment(), "MPLBACKEND": "Agg"})
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return dict(os.environ)
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    subprocess.run([sys.executable, "-m", "doctest", str(module)], cwd=tmp_path, check=True, env=environment)
 
 
 def test_the_commands_of_the_readme_are_understood(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

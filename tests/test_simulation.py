@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,6 +117,7 @@ def test_a_log_is_resampled_for_each_arm(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("arm,payoff\na,1\n", "line 1 of .*: no column reward"),
+        ("arm,reward\na,1\n,0\n", "line 3 of .*: the arm has no name"),
         ("arm,reward\na,1\nb,x\n", "line 3 of .*: the reward is not a number"),
         ("arm,reward\na,1\nb,0\nb,nan\n", "line 4 of .*: the reward is not a finite number"),
         ("arm,reward\na,1\nb,0\nb,17.25\n", r"line 4 of .*: the reward is outside the range \[0,1\]"),
@@ -195,3 +197,26 @@ def test_parts_that_cannot_be_told_apart_are_refused() -> None:
 def _parts() -> tuple[object, ...]:
     policy = dp.policies.ucb1(arms=2)
     return policy.curator, policy.agent
+
+
+def test_the_cache_is_cleaned_of_our_own_folders_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = 0.0
+    for name in ("precious", "loop-0123456789abcdef", "loop-notes"):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (old, old))
+    assert compiled._prepare(tmp_path / "loop-aaaaaaaaaaaaaaaa")
+    assert {folder.name for folder in tmp_path.iterdir()} == {"precious", "loop-notes", "loop-aaaaaaaaaaaaaaaa"}
+
+
+def test_numpy_numbers_are_numbers_and_other_things_are_refused_by_name() -> None:
+    numbers: dict[str, Any] = {"epsilon": np.float32(1), "horizon": np.int64(100), "runs": np.int32(2)}
+    trace = dp.simulate("adap-ucb", arms=C2, **numbers)
+    assert trace.runs == 2
+    with pytest.raises(InputError, match="arms must be a text"):
+        dp.simulate("ucb1", arms=[0.9, 0.8], horizon=100)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="epsilon must be positive and finite, got abc"):
+        dp.simulate("adap-ucb", arms=C2, epsilon="abc", horizon=100)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="as_printed must be True or False, got 'yes'"):
+        dp.policies.dp_ucb(arms=2, epsilon=1.0, as_printed="yes")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"checkpoints must be a whole number of at least 1, got 1\.5"):
+        dp.simulate("ucb1", arms=C2, horizon=100, checkpoints=[1.5, 10])  # type: ignore[list-item]

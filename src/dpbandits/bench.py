@@ -45,15 +45,16 @@ class Stay(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """A curator that only draws what one round of a counter needs: a reward and the noise of a node."""
+    """A curator that only draws: the reward, and the noise that a round needs, Laplace's or one more uniform number."""
 
+    laplace: bool
     sums: Floats
 
     def guarantee(self) -> Guarantee:
         return Guarantee.none()
 
     def respond(self, reward: float, level: float, rng: Rng) -> float:
-        return reward + rng.laplace(0.0, 1.0)
+        return reward + (rng.laplace(0.0, 1.0) if self.laplace else rng.random())
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.sums[arm] += response
@@ -128,14 +129,8 @@ def _run(name: str, horizon: int, *, plain: bool = False, arms: str = ARMS) -> f
 
 def _floor(name: str, horizon: int) -> float:
     """Seconds of only drawing the random numbers of a run: levels, rewards and noise, with nobody choosing."""
-    environment = _environment(name, ARMS)
-
-    def parts() -> tuple[Any, Any]:
-        curator: Any = lookup.make(name, arms=environment.means.size, horizon=horizon, **_given(name)).curator
-        local = curator.guarantee().trust == "local"
-        return curator._replace(sigmoid=False) if local else Draws(np.zeros(1)), Stay(horizon)
-
-    return _seconds(environment, parts, horizon, None)
+    laplace = not name.endswith(("-b", "-bs"))
+    return _seconds(_environment(name, ARMS), lambda: (Draws(laplace, np.zeros(1)), Stay(horizon)), horizon, None)
 
 
 def _skipping(name: str, horizon: int) -> Iterator[Row]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import math
+import numbers
 from collections.abc import Iterable
 
 __all__ = [
+    "MOST",
     "InputError",
     "MissingExtraError",
     "at_least",
+    "flag",
     "fraction",
     "known",
     "positive",
@@ -27,6 +30,14 @@ class MissingExtraError(ImportError):
         super().__init__(f"{package} is not installed: pip install 'dpbandits[{extra}]'")
 
 
+MOST = 2**53  # beyond it a float no longer counts by ones
+
+
+def _number(value: object) -> bool:
+    """Whether a value is a number, Python's or NumPy's, and not a truth value."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def positive(name: str, value: float) -> float:
     """``value`` if it is a positive, finite number.
 
@@ -34,7 +45,7 @@ def positive(name: str, value: float) -> float:
     Traceback (most recent call last):
     dpbandits.errors.InputError: epsilon must be positive and finite, got -1
     """
-    if not (isinstance(value, int | float) and 0 < value < math.inf):
+    if not (_number(value) and 0 < value < math.inf):
         raise InputError(f"{name} must be positive and finite, got {value}")
     return float(value)
 
@@ -46,10 +57,24 @@ def at_least(name: str, value: float, least: int) -> int:
     Traceback (most recent call last):
     dpbandits.errors.InputError: runs must be a whole number of at least 1, got 0
     """
-    whole = isinstance(value, int | float) and math.isfinite(value) and value == int(value)
+    whole = _number(value) and math.isfinite(value) and value == int(value)
     if not whole or value < least:
         raise InputError(f"{name} must be a whole number of at least {least}, got {value}")
+    if value > MOST:
+        raise InputError(f"{name} must be at most 2^53, got {value:g}")
     return int(value)
+
+
+def flag(name: str, value: bool) -> bool:
+    """``value`` if it is true or false.
+
+    >>> flag("as_printed", "false")
+    Traceback (most recent call last):
+    dpbandits.errors.InputError: as_printed must be True or False, got 'false'
+    """
+    if value is not True and value is not False:
+        raise InputError(f"{name} must be True or False, got {value!r}")
+    return value
 
 
 def fraction(name: str, value: float, *, zero: bool = False) -> float:
@@ -59,7 +84,7 @@ def fraction(name: str, value: float, *, zero: bool = False) -> float:
     Traceback (most recent call last):
     dpbandits.errors.InputError: delta must be in [0, 1), got 1.5
     """
-    if not (isinstance(value, int | float) and (0 < value < 1 or (zero and value == 0))):
+    if not (_number(value) and (0 < value < 1 or (zero and value == 0))):
         raise InputError(f"{name} must be in {'[' if zero else '('}0, 1), got {value}")
     return float(value)
 

@@ -52,6 +52,8 @@ def rounds_above(total: float, count: int, line: float, most: int) -> int:
     """
     if line * (count + most) < total:
         return most
+    if line <= 0.0:
+        return 1
     return max(int(total / line * (1.0 - 1e-12)) - count, 1)
 
 

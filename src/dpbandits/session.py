@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpbandits import __version__
-from dpbandits.errors import InputError
+from dpbandits.errors import InputError, positive
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE
@@ -21,7 +21,8 @@ class Session:
     """The loop of ``simulation.loop``, turned inside out.
 
     In the local model ``tell`` takes the response that the user's device made; otherwise the reward, which a private
-    curator keeps to itself. A session is for one policy and is not safe to share between threads.
+    curator keeps to itself. A session starts afresh, and is not safe to share between threads. Its noise is simulation
+    noise, from a seeded generator: for trying things out, not for deployment.
 
     >>> from dpbandits import policies
     >>> session = Session(policies.ldp_ucb_b(arms=3, epsilon=1.0))
@@ -33,7 +34,7 @@ class Session:
     """
 
     def __init__(self, policy: Policy, *, seed: int | None = None) -> None:
-        self.policy = policy
+        self.policy = policy.fresh()
         self.rounds = 0
         self._arm = 0
         self._left = 0
@@ -59,11 +60,7 @@ class Session:
             raise InputError("tell must follow ask: no arm has been asked for in this round")
         level = self._level(response, level)
         curator = self.policy.curator
-        value = math.nan if response is None else float(response)
-        if response is not None and not curator.accepts(value):
-            raise InputError(
-                f"response is none that a device of {self.policy.name} can send"
-            )  # its value stays private
+        value = math.nan if response is None else self._value(response)
         curator.add(self._arm, value, level, self._noise)
         self.rounds += 1
         self._left -= 1
@@ -72,18 +69,26 @@ class Session:
         elif self._line > NO_LINE and curator.mean(self._arm) <= self._line:
             self._left = 0
 
+    def _value(self, response: float) -> float:
+        """The response as a number. A refusal does not show it: it is private."""
+        try:
+            value = float(response)
+        except (TypeError, ValueError):
+            raise InputError("response must be a number; this one is none") from None
+        if not self.policy.curator.accepts(value):
+            raise InputError(f"response must be one that {self.policy.name} can be told; this one is not")
+        return value
+
     def _level(self, response: float | None, level: float | None) -> float:
         if "epsilon_min" not in self.policy.settings:
             if level is not None:
-                raise InputError(f"level is not a parameter of {self.policy.name}, got {level:g}")
+                raise InputError(f"level is not a parameter of {self.policy.name}, got {level}")
             if response is None:
                 raise InputError(f"response is required by {self.policy.name}, got none")
             return 0.0
         if response is None:
             return 0.0
-        if level is None or not 0 < level < math.inf:
-            raise InputError(f"level must be positive and finite for a response, got {level}")
-        return float(level)
+        return positive("level", level)  # type: ignore[arg-type]  # None is refused
 
     def freeze(self) -> str:
         """Everything that the session's future depends on, as JSON. It holds open sums: keep it as safe as rewards."""
@@ -108,13 +113,16 @@ class Session:
     @classmethod
     def thaw(cls, text: str, policy: lookup.Factory | None = None) -> Session:
         """The session that was frozen; ``policy`` is the function that makes it, where it is not one of ours."""
-        record = json.loads(text)
-        if record.get("format") != FORMAT:
-            raise InputError(f"format of a frozen session must be {FORMAT}, got {record.get('format')}")
-        fresh = lookup.find(policy or record["policy"])(**record["settings"])
-        session = cls(fresh)
-        _thaw(fresh.agent, record["agent"])
-        _thaw(fresh.curator, record["curator"])
+        try:
+            record = json.loads(text)
+            version = record["format"]
+        except (TypeError, KeyError, ValueError):
+            raise InputError("text must be a frozen session; this is none") from None
+        if version != FORMAT:
+            raise InputError(f"format of a frozen session must be {FORMAT}, got {version}")
+        session = cls(lookup.find(policy or record["policy"])(**record["settings"]))
+        _thaw(session.policy.agent, record["agent"])
+        _thaw(session.policy.curator, record["curator"])
         session.rounds, session._arm, session._left = record["rounds"], record["arm"], record["left"]
         session._line = NO_LINE if record["line"] is None else record["line"]
         session._noise.bit_generator.state = record["noise"]
@@ -134,9 +142,14 @@ def _freeze(part: Any) -> dict[str, Any]:
 
 
 def _thaw(part: Any, frozen: dict[str, Any]) -> None:
+    if set(frozen) != set(_freeze(part)):
+        raise InputError(f"frozen session does not fit: {type(part).__name__} remembers other things")
     for name, value in frozen.items():
         inner = getattr(part, name)
         if isinstance(inner, np.ndarray):
-            inner[...] = np.array(value, inner.dtype)
+            array = np.array(value, inner.dtype)
+            if array.shape != inner.shape:
+                raise InputError(f"frozen session does not fit: {name} has shape {array.shape}, not {inner.shape}")
+            inner[...] = array
         else:
             _thaw(inner, value)

@@ -75,7 +75,8 @@ class UCB(NamedTuple):
         later = self.alpha * positive_log(end - self.lag)
         rival = second + rival_bonus * (later / confidence - 1.0)  # no bonus grows faster than the confidence
         bonus = math.sqrt(confidence / (2.0 * curator.samples(best, stint - 1)))
-        return best, stint, rival - bonus - curator.width(best, confidence, stint - 1) + MARGIN
+        bonus += curator.width(best, confidence, stint - 1)
+        return best, stint, rival - bonus + MARGIN * (1.0 + rival_bonus + bonus)
 
     def all_ready(self, curator: Curator, due: float) -> bool:
         """Whether every arm's mean can still be bounded at this confidence."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from dpbandits.audit.game import Bools, Guesser, check_trials, lower_bound, sequential_bound, train
 from dpbandits.audit.players import CENTRAL_VIEWS, LOCAL_VIEWS, Device, DevicePlayer, Neighbours, Player, PolicyPlayer
 from dpbandits.audit.verdict import NOT_REFUTED, VIOLATED, Verdict
-from dpbandits.errors import at_least, known
+from dpbandits.errors import InputError, at_least, known
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import Integers
 
@@ -59,7 +60,8 @@ def attack_policy(
     else:
         rounds = at_least("horizon", horizon or HORIZON, 1)
         player = PolicyPlayer(policy, rounds, view)
-    return attack(player, policy.name, Aim(claim, delta, alpha), int(trials), seed, rounds, anytime)
+    verdict = attack(player, policy.name, Aim(claim, delta, alpha), int(trials), seed, rounds, anytime)
+    return dataclasses.replace(verdict, settings=policy.settings)
 
 
 def attack_device(
@@ -83,6 +85,8 @@ def attack(
     player: Player, name: str, aim: Aim, trials: int, seed: int, horizon: int | None, anytime: bool = False
 ) -> Verdict:
     """Half of the trials train the guesser, the other half test it; the search uses runs of its own."""
+    if anytime and aim.delta:
+        raise InputError(f"delta must be 0 for an anytime audit, got {aim.delta:g}")
     pair = _search(player, aim, trials, seed)
     sides = _coins(trials // 2, seed, 1)
     rows = player.play(pair, sides, (seed, 2))
@@ -91,7 +95,7 @@ def attack(
     guesser, reading = max(trained, key=lambda found: found[0].trained_bound)
     bound, tested, witness = _test(player, pair, guesser, reading, rows, aim, trials - trials // 2, seed, anytime)
     engine = "" if player.compiled or horizon is None else "; played in plain Python"
-    method = "game, looked at as it went" if anytime and not aim.delta else "game"
+    method = "game, looked at as it went" if anytime else "game"
     domain = f"the worst of {len(player.neighbours())} pairs of neighbours{engine}"
     return Verdict(
         VIOLATED if bound > aim.claim else NOT_REFUTED,
@@ -106,6 +110,7 @@ def attack(
         confidence=1.0 - aim.alpha,
         trials=trials // 2 + tested,
         witness=witness,
+        seed=seed,
     )
 
 
@@ -140,7 +145,7 @@ def _test(
     anytime: bool,
 ) -> tuple[float, int, dict[str, Any]]:
     """Play fresh runs and count: the bound, how many were played, and the witness."""
-    looks = BATCHES if anytime and not aim.delta else 1
+    looks = BATCHES if anytime else 1
     rights: list[Bools] = []
     bound, played, right, wrong = 0.0, 0, 0, 0
     event: dict[str, Any] = {}

@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from dpbandits.audit.players import ENDS, Device
@@ -32,7 +32,7 @@ SIMULATED: dict[str, Callable[[float], Any]] = {
     "simulated-bernoulli": lambda epsilon: LocalBernoulli.start(2, epsilon=epsilon),
     "simulated-laplace": lambda epsilon: LocalLaplace.start(2, epsilon=epsilon),
 }
-ENCLOSED = Decimal("1e-50")  # the threshold words leave less than this open
+ENCLOSED = Fraction(1, 10**50)  # the threshold words leave less than this open
 
 
 def device(name: str, epsilon: Exactly) -> Device:
@@ -64,10 +64,9 @@ def verify_device(name: str, epsilon: Exactly, claim: Exactly | None = None) -> 
     inner = getattr(curator, "_within", curator)
     laplace = isinstance(inner, LaplaceCurator)
     low, high = exact_interval(inner._noise, 1 << LAPLACE_GRID) if laplace else exact_interval(inner._flip)
-    allowed = Decimal(promised.numerator) / promised.denominator
     witness = {"rewards": ["0", "1"], "epsilon": [f"{low:.30f}", f"{high:.30f}"]}
-    domain = "every reward; between the two ends of the grid, from 256 bits of every threshold"
-    return _verdict(name, float(promised), float(high), high <= allowed + ENCLOSED, domain, witness)
+    domain = "every reward; between the two ends of the grid, from 512 bits of every threshold"
+    return _verdict(name, float(promised), float(high), Fraction(high) <= promised + ENCLOSED, domain, witness)
 
 
 def _verdict(name: str, claim: float, epsilon: float, kept: bool, domain: str, witness: dict[str, Any]) -> Verdict:

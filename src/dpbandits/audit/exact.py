@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 from typing import Any
@@ -72,12 +73,20 @@ def verify(
     ('proved', 'actions', 1.0)
     """
     claim, delta = claim_of(policy, claim, delta)
+    verdict = _strongest(policy, horizon, claim, delta, view, note)
+    return dataclasses.replace(verdict, settings=policy.settings)
+
+
+def _strongest(policy: Policy, horizon: int | None, claim: float, delta: float, view: str | None, note: str) -> Verdict:
     local = policy.guarantee.trust == "local"
     if view is not None:
         known("view", view, ("response",) if local else ("actions", "released"))
     if local:
         return _verify_response(policy, claim, delta, note)
-    rounds = at_least("horizon", horizon or _rounds(policy, delta), 2)
+    most = math.inf if policy.horizon is None else policy.horizon
+    rounds = at_least("horizon", horizon or int(min(RARE_HORIZON if delta else HORIZON, most)), 2)
+    if rounds > most:
+        raise InputError(f"horizon must be at most {most}, for which {policy.name} was made, got {rounds}")
     if view == "actions" or (view is None and not delta):
         try:
             return _verify_actions(policy, rounds, claim, delta, note)
@@ -86,12 +95,6 @@ def verify(
                 raise
             note += f"; not by actions: {reason}"
     return _verify_releases(policy, rounds, claim, delta, note)
-
-
-def _rounds(policy: Policy, delta: float) -> int:
-    """How many to verify: rare releases need many, but no promise reaches beyond the policy's horizon."""
-    usual = RARE_HORIZON if delta else HORIZON
-    return usual if policy.horizon is None else min(usual, policy.horizon)
 
 
 def _shown(epsilon: float) -> float:

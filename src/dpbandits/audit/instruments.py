@@ -72,6 +72,15 @@ class Draw:
     def __ge__(self, other: Any) -> bool:
         return float(self) >= float(other)
 
+    def __abs__(self) -> float:
+        return abs(float(self))
+
+    def __int__(self) -> int:
+        return int(float(self))
+
+    def __bool__(self) -> bool:
+        return bool(float(self))
+
 
 def _number(other: Any) -> float:
     return float(other)  # a second noise in one sum becomes a number first: each is accounted on its own
@@ -136,10 +145,13 @@ class Sealed(np.ndarray):
         column = int(np.ravel_multi_index(np.atleast_1d(place), self.shape))
         self.writes.append((self.offset + column, value if isinstance(value, Draw) else float(value)))
 
-    def __getitem__(self, place: Any) -> NoReturn:
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise NotVerifiableError(
             "releases must not depend on earlier releases to be verified by actions, got one that does"
         )
+
+    __getitem__ = __iter__ = __array_ufunc__ = __array_function__ = _refuse
+    copy = item = tolist = tobytes = astype = _refuse
 
 
 def memory(part: Any) -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.audit.instruments import RAW, Draw, Tape, copy_part, memory, public_memory
+from dpbandits.audit.instruments import RAW, Draw, NotVerifiableError, Tape, copy_part, memory, public_memory
 from dpbandits.errors import at_least
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.composition import heterogeneous
@@ -86,7 +86,10 @@ def worst_release(policy: Policy, horizon: int) -> tuple[Loss, str]:
                 worst = loss if worst is None or loss.epsilon > worst.epsilon else worst
     if worst is None:
         raise AssertionError("no reward was tried")
-    return worst, f"{tried}, with stints that end after each round and at each change of arm"
+    return (
+        worst,
+        f"{tried}, with stints that end after each round and at each change of arm; rewards 0 or 1, one changed",
+    )
 
 
 def _closings(arms: Sequence[int]) -> Iterator[tuple[Step, ...]]:
@@ -103,6 +106,9 @@ def losses(curator: Any, steps: Sequence[Step], rounds: Iterable[int]) -> Iterat
     for background in (0.0, 1.0):
         rewards = [background] * len(steps)
         before = _run(curator, steps, rewards)
+        other = _run(curator, steps, rewards, seed=SEED + 1)
+        if [one.scale for one in before.noised] != [one.scale for one in other.noised]:
+            raise NotVerifiableError("noise must not depend on what was released to be verified, got some that does")
         for changed in rounds:
             neighbour = [*rewards[:changed], 1.0 - background, *rewards[changed + 1 :]]
             yield _compare(before, _run(curator, steps, neighbour), changed, steps, tuple(rewards))
@@ -121,16 +127,17 @@ def _compare(before: Run, after: Run, changed: int, steps: tuple[Step, ...], rew
     return Loss(changed, costs, unhidden, steps, rewards)
 
 
-def _run(fresh: Any, steps: Sequence[Step], rewards: Sequence[float]) -> Run:
+def _run(fresh: Any, steps: Sequence[Step], rewards: Sequence[float], seed: int = SEED, keep: bool = False) -> Run:
     """Feed the curator; every noisy sum becomes a number that depends only on how many there were before."""
-    curator, stand_in = copy_part(fresh), np.random.default_rng(SEED)
+    curator, stand_in = copy_part(fresh), np.random.default_rng(seed)
     arms = 1 + max(step.arm for step in steps)
     noised: list[Noised] = []
     kept: list[list[str]] = []
     rows = [array for name, array in memory(curator) if name.startswith(RAW)]
 
     def settle(draw: Draw) -> float:
-        kept.append(["".join(array[min(arm, len(array) - 1)].tobytes().hex() for array in rows) for arm in range(arms)])
+        if keep:
+            kept.append(["".join(_row(array, arm).hex() for array in rows) for arm in range(arms)])
         noised.append(Noised(float(draw.value), draw.scale))
         return float(stand_in.laplace(0.0, draw.scale))
 
@@ -141,6 +148,11 @@ def _run(fresh: Any, steps: Sequence[Step], rewards: Sequence[float]) -> Run:
             curator.close(step.arm, tape)
         shown.append(public_memory(curator))
     return Run(noised, shown, kept)
+
+
+def _row(array: Any, arm: int) -> bytes:
+    """What an array holds of an arm: its row, or all of it where it is not by arm."""
+    return bytes(array[arm].tobytes() if arm < len(array) else array.tobytes())
 
 
 def accounted(costs: Iterable[float], delta: float) -> float:
@@ -187,7 +199,7 @@ def enter_all(policy: Policy, steps: Sequence[Step], ledger: Ledger) -> None:
         for number, cost in loss.costs:
             costs.setdefault(number, {})[loss.round + 1] = Fraction(cost).limit_denominator(10**9)
     rewards = np.random.default_rng(SEED).random(len(steps)).tolist()  # all different: whatever is kept, shows
-    kept = _run(policy.curator, steps, rewards).kept
+    kept = _run(policy.curator, steps, rewards, keep=True).kept
     for number in sorted(costs):
         touched = costs[number]
         arm = steps[min(touched) - 1].arm

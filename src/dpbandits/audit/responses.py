@@ -17,7 +17,7 @@ __all__ = ["REWARDS", "Bit", "Noisy", "Pair", "exact_interval", "response", "wor
 #: Rewards between which the loss is sought: both ends, some between, and what curators must clip.
 REWARDS = (0.0, 1.0, 0.5, 0.25, 0.75, -1.0, 7.0, -1e3, 1e3, -1e308, 1e308, math.inf, -math.inf, math.nan)
 
-WORDS = 4  # of 64 bits: how many digits of a probability are looked at
+WORDS = 8  # of 64 bits: how many digits of a probability are looked at
 
 
 class Bit(NamedTuple):
@@ -121,15 +121,17 @@ def exact_interval(mechanism: Flip | DiscreteLaplace, sensitivity: int = 1) -> t
     >>> low <= 1 <= high, high - low < Decimal("1e-60")
     (True, True)
     """
-    if isinstance(mechanism, Flip):
-        return _logit(mechanism.probability)
-    bounds = []
-    for place, probability in enumerate(reversed(mechanism.probabilities)):
-        tail = place == len(mechanism.probabilities) - 1
-        low, high = _minus_log(probability) if tail else _logit(probability)
-        step = Decimal(2) ** place
-        bounds.append((low / step * sensitivity, high / step * sensitivity))
-    return min(low for low, _ in bounds), max(high for _, high in bounds)
+    with localcontext() as context:
+        context.prec = 120
+        if isinstance(mechanism, Flip):
+            return _logit(mechanism.probability)
+        bounds = []
+        for place, probability in enumerate(reversed(mechanism.probabilities)):
+            tail = place == len(mechanism.probabilities) - 1
+            low, high = _minus_log(probability) if tail else _logit(probability)
+            step = Decimal(2) ** place / sensitivity
+            bounds.append((low / step, high / step))
+        return min(low for low, _ in bounds), max(high for _, high in bounds)
 
 
 def _digits(probability: Probability) -> tuple[Decimal, Decimal]:
@@ -142,17 +144,13 @@ def _digits(probability: Probability) -> tuple[Decimal, Decimal]:
 
 
 def _logit(probability: Probability) -> tuple[Decimal, Decimal]:
-    with localcontext() as context:
-        context.prec = 120
-        low, high = _digits(probability)
-        return (1 / high - 1).ln() - ERROR, (1 / low - 1).ln() + ERROR
+    low, high = _digits(probability)
+    return (1 / high - 1).ln() - ERROR, (1 / low - 1).ln() + ERROR
 
 
 def _minus_log(probability: Probability) -> tuple[Decimal, Decimal]:
-    with localcontext() as context:
-        context.prec = 120
-        low, high = _digits(probability)
-        return -high.ln() - ERROR, -low.ln() + ERROR
+    low, high = _digits(probability)
+    return -high.ln() - ERROR, -low.ln() + ERROR
 
 
 #: More than the arithmetic of 120 digits can err here.

@@ -45,6 +45,8 @@ class Verdict:
     trials: int | None = None
     witness: dict[str, Any] = field(default_factory=dict)
     released: float | None = None
+    settings: dict[str, Any] = field(default_factory=dict)  # what it was made with
+    seed: int | None = None
 
     @property
     def violated(self) -> bool:
@@ -72,7 +74,7 @@ class Verdict:
             above = ": above the claim, more rounds may show it" if self.released > self.claim else ""
             lines.append(f"releases    epsilon {self.released:.6g} for who sees them all{above}")
         if self.confidence is not None:
-            lines.append(f"confidence  {self.confidence:.6g} from {self.trials:,} trials")
+            lines.append(f"confidence  {self.confidence:.6g} from {self.trials:,} trials, seed {self.seed}")
         if self.horizon is not None:
             lines.append(f"horizon     {self.horizon:,} rounds")
         lines.append(f"domain      {self.domain}")

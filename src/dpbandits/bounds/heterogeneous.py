@@ -18,7 +18,7 @@ from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
 from dpbandits.bounds.levels import Mechanism, best_epsilon_min, response_cost
 from dpbandits.bounds.local import GAUSSIAN_SLOPE, NORMAL, gap_bound, need_normal
 from dpbandits.bounds.problem import Problem
-from dpbandits.mechanisms import debias_variance
+from dpbandits.mechanisms import attenuation, debias_variance
 from dpbandits.numerics import positive_log
 
 __all__ = [
@@ -311,7 +311,7 @@ def _accepted(
         raise DoesNotHold(f"the share of users {relation} epsilon_min = {least:g} must be positive, and is 0")
 
     def cost(epsilon: float) -> float:
-        return epsilon**-2 if mechanism == "laplace" else debias_variance(epsilon)
+        return epsilon**-2 if mechanism == "laplace" else debias_variance(attenuation(epsilon))
 
     return _Accepted(share, levels.expected(cost, least), cost(least) - cost(levels.largest), least)
 

@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri, roots_legendre
 
 from dpbandits.errors import InputError, positive
-from dpbandits.mechanisms import debias_variance
+from dpbandits.mechanisms import attenuation, debias_variance
 
 __all__ = [
     "ClippedNormal",
@@ -149,7 +149,7 @@ def response_cost(epsilon: float, mechanism: Mechanism) -> float:
     >>> response_cost(2.0, "laplace"), round(response_cost(2.0, "bernoulli"), 4)
     (9.0, 1.7241)
     """
-    return (1.0 + 4.0 / epsilon) ** 2 if mechanism == "laplace" else debias_variance(epsilon)
+    return (1.0 + 4.0 / epsilon) ** 2 if mechanism == "laplace" else debias_variance(attenuation(epsilon))
 
 
 def level_cost(levels: Population, epsilon_min: float, mechanism: Mechanism) -> float:

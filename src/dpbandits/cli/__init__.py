@@ -29,9 +29,11 @@ def main() -> None:
         _fail(error.format_message().replace("\n", " "))
     except (InputError, MissingExtraError) as error:
         _fail(str(error))
-    except BrokenPipeError:
+    except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        sys.exit(0)
+    except OSError as error:
+        _fail(f"{error.filename or 'file'}: {error.strerror or error}")
     except (KeyboardInterrupt, click.Abort):
         click.echo("dpbandits: interrupted", err=True)
         sys.stdout.flush()

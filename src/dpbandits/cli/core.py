@@ -60,6 +60,7 @@ def simulate(policy: str, as_json: bool, out: Path | None, **given: Any) -> None
     from dpbandits.simulation import simulate as run
 
     if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
         for module in ("matplotlib", "pandas", "pyarrow"):  # before the work, not after it
             if importlib.util.find_spec(module) is None:
                 raise MissingExtraError(module, "plot")
@@ -107,7 +108,11 @@ def _options(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair:
             raise InputError(f"option must be name=value, got '{pair}'")
-    return dict(tuple(pair.split("=", 1)) for pair in pairs)  # type: ignore[misc]
+    named = [(name, value) for name, _, value in (pair.partition("=") for pair in pairs)]
+    for name, value in named:
+        if sum(name == other for other, _ in named) > 1:
+            raise InputError(f"option {name} must be given once, got '{name}={value}' and another")
+    return dict(named)
 
 
 def _range(text: str | None) -> tuple[float, float] | None:
@@ -144,7 +149,6 @@ def _write(trace: Trace, out: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    out.mkdir(parents=True, exist_ok=True)
     trace.save(out / "trace.parquet")
     (out / "summary.json").write_text(json.dumps(trace.to_json(), allow_nan=False))
     trace.plot().figure.savefig(out / "regret.png", dpi=150)  # type: ignore[union-attr]

@@ -36,14 +36,14 @@ class Exact(NamedTuple):
         return Guarantee.none()
 
     def respond(self, reward: float, level: float, rng: Rng) -> float:
-        return sigmoid(reward) if self.sigmoid else reward
+        return reward
 
     def accepts(self, response: float) -> bool:
-        return math.isfinite(response)
+        return math.isfinite(response) if self.sigmoid else 0.0 <= response <= 1.0
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1
-        self.sums[arm] += response
+        self.sums[arm] += sigmoid(response) if self.sigmoid else response
 
     def close(self, arm: int, rng: Rng) -> None:
         pass

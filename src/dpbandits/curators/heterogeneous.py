@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbandits.curators.rounds import one_by_one
 from dpbandits.errors import positive
-from dpbandits.mechanisms import convert_to_bernoulli, debias, debias_variance, laplace
+from dpbandits.mechanisms import attenuation, convert_to_bernoulli, debias, debias_variance, laplace
 from dpbandits.numerics import sigmoid, unit
 from dpbandits.privacy.guarantee import IN_RANGE, ON_THE_LINE, Guarantee
 from dpbandits.protocols import Environment, Floats, Integers, Rng
@@ -116,9 +116,10 @@ class HeterogeneousBernoulli(NamedTuple):
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         if level >= self.epsilon_min:
+            slope = attenuation(level)
             self.counts[arm] += 1
-            self.sums[arm] += debias(response, level)
-            self.variances[arm] += debias_variance(level)
+            self.sums[arm] += debias(response, slope)
+            self.variances[arm] += debias_variance(slope)
 
     def close(self, arm: int, rng: Rng) -> None:
         pass

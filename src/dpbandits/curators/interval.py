@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.errors import InputError, at_least, fraction, known, positive
+from dpbandits.errors import MOST, InputError, at_least, fraction, known, positive
 from dpbandits.mechanisms import laplace
 from dpbandits.numerics import unit
 from dpbandits.privacy.guarantee import Guarantee
@@ -63,6 +63,8 @@ class Interval(NamedTuple):
             rate, code, most = 1.0 / (_exact_interval(epsilon, delta, v, horizon) - 0.5), CONSTANT, horizon
         else:
             rate, code, most = interval_rate(epsilon, delta, v), SCHEDULES[schedule], 0
+        if rate * MOST < 1.0:
+            raise InputError(f"epsilon must be larger: the first release would need over 2^53 rewards, got {epsilon}")
         return cls(
             epsilon,
             delta,
@@ -107,6 +109,8 @@ class Interval(NamedTuple):
         played = 0
         while played < n:
             step = min(n - played, self.release_points[arm] - self.pulls[arm])
+            if self.mean(arm) <= line:
+                step = 1  # only the first round is sure
             self.pulls[arm] += step
             self.raw_sums[arm] += environment.total(arm, step, rewards)
             self.release(arm, noise)

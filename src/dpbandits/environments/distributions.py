@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
@@ -193,11 +193,11 @@ class Normal(Distribution):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Choice(Distribution):
     """One of these values, each as likely as the others; also a user's log, resampled."""
 
-    values: Floats = field(compare=False)
+    values: Floats
     label: str = ""
     code, name, arity = 4, "choice", -1
 

@@ -40,6 +40,13 @@ def _rows(path: str) -> Iterator[tuple[int, str, float]]:
     return _parquet(file) if file.suffix == ".parquet" else _csv(file)
 
 
+def _name(path: Path, line: int, arm: object) -> str:
+    name = str(arm).strip()
+    if arm is None or not name:
+        raise InputError(f"arms: line {line} of '{path}': the arm has no name")
+    return name
+
+
 def _natural(name: str) -> tuple[int, float, str]:
     """Numbers in their order, before names in theirs."""
     try:
@@ -57,22 +64,28 @@ def _columns(path: Path, names: list[str]) -> None:
 
 
 def _csv(path: Path) -> Iterator[tuple[int, str, float]]:
-    with path.open(newline="", encoding="utf-8-sig") as stream:
+    with path.open(newline="", encoding="utf-8-sig", errors="replace") as stream:
         rows = csv.DictReader(stream)
         _columns(path, list(rows.fieldnames or []))
         for row in rows:
             try:
-                yield rows.line_num, str(row["arm"]).strip(), float(row["reward"])
+                yield rows.line_num, _name(path, rows.line_num, row["arm"]), float(row["reward"])
+            except InputError:
+                raise
             except (TypeError, ValueError):
                 raise InputError(f"arms: line {rows.line_num} of '{path}': the reward is not a number") from None
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, str, float]]:
     try:
+        import pyarrow
         import pyarrow.parquet as parquet
     except ImportError:
         raise MissingExtraError("pyarrow", "data") from None
-    schema = parquet.read_schema(path)
+    try:
+        schema = parquet.read_schema(path)
+    except pyarrow.ArrowInvalid:
+        raise InputError(f"arms: '{path}' is not a Parquet file") from None
     _columns(path, list(schema.names))
     table = parquet.read_table(path, columns=["arm", "reward"])
     for line, (arm, reward) in enumerate(
@@ -80,4 +93,4 @@ def _parquet(path: Path) -> Iterator[tuple[int, str, float]]:
     ):
         if not isinstance(reward, int | float):
             raise InputError(f"arms: line {line} of '{path}': the reward is not a number")
-        yield line, str(arm), float(reward)
+        yield line, _name(path, line, arm), float(reward)

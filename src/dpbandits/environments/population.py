@@ -35,10 +35,6 @@ class Levels(NamedTuple):
         """The share of users whose level is at least ``level``."""
         return float(np.mean(self.values >= level))
 
-    def highest(self) -> float:
-        """The highest level that any user has."""
-        return float(self.values.max())
-
 
 class NormalLevels(NamedTuple):
     """Normally distributed levels, clipped to [0, 100].
@@ -59,10 +55,6 @@ class NormalLevels(NamedTuple):
             return 0.0
         return 0.5 * math.erfc((level - self.center) / (self.sd * math.sqrt(2.0)))
 
-    def highest(self) -> float:
-        """The highest level that any user has."""
-        return HIGHEST
-
 
 def parse_levels(text: str) -> Levels | NormalLevels:
     """The population that ``constant(1)``, ``choice(0,0.2,1,2,100)`` or ``normal(1,1)`` describes.
@@ -74,13 +66,15 @@ def parse_levels(text: str) -> Levels | NormalLevels:
     if match is None:
         raise InputError(f"levels must be constant(e), choice(e,...) or normal(mean,sd), got '{text}'")
     name, values = match[1], [number("levels", part) for part in match[2].split(",")]
+    if not all(math.isfinite(value) for value in values):
+        raise InputError(f"levels must be finite and not negative, got '{text}'")
     if name == "normal" and len(values) == 2:
         if not values[1] > 0:
             raise InputError(f"levels: the sd of a normal population must be positive, got {values[1]:g}")
         return NormalLevels(values[0], values[1])
     if (name == "constant" and len(values) == 1) or name == "choice":
         for value in values:
-            if not 0 <= value < math.inf:
+            if value < 0:
                 raise InputError(f"levels must be finite and not negative, got {value:g}")
         return Levels(np.array(values))
     raise InputError(f"levels must be constant(e), choice(e,...) or normal(mean,sd), got '{text}'")

@@ -28,6 +28,8 @@ def parse_arms(text: str) -> list[Distribution]:
     Traceback (most recent call last):
     dpbandits.errors.InputError: arms: cannot read '0.8;0.7' at character 5 of '0.9,0.8;0.7'
     """
+    if not isinstance(text, str):
+        raise InputError(f"arms must be a text such as '0.9,0.8', got {text!r}")
     text = text.strip()
     if text.startswith("@"):
         text = PROBLEMS[known("problem", text[1:], PROBLEMS)]

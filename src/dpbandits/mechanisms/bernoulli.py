@@ -6,8 +6,6 @@ import math
 
 from numpy.random import Generator
 
-from dpbandits.numerics import sigmoid
-
 
 def response_probability(reward: float, epsilon: float) -> float:
     """The probability that the response is 1: (r e^epsilon + 1 - r) / (1 + e^epsilon), in a form that never overflows.
@@ -18,7 +16,8 @@ def response_probability(reward: float, epsilon: float) -> float:
     >>> round(response_probability(1.0, 1.0), 6), response_probability(0.0, 1000.0)
     (0.731059, 0.0)
     """
-    return reward * sigmoid(epsilon) + (1.0 - reward) * sigmoid(-epsilon)
+    rare = math.exp(-epsilon)
+    return (reward + (1.0 - reward) * rare) / (1.0 + rare)
 
 
 def convert_to_bernoulli(reward: float, epsilon: float, rng: Generator) -> float:
@@ -73,20 +72,28 @@ def bits_above(total: float, count: int, line: float, most: int, p: float, rng: 
     return n, ones
 
 
-def debias(response: float, epsilon: float) -> float:
-    """The value whose expectation is the reward: g(x; epsilon) of the heterogeneous-levels paper.
+def attenuation(epsilon: float) -> float:
+    """tanh(epsilon/2), by which convert-to-Bernoulli shrinks differences of means.
 
-    >>> round(debias(1.0, 1.0), 6), debias(0.0, 1000.0)
+    >>> round(attenuation(1.0), 6), attenuation(1000.0)
+    (0.462117, 1.0)
+    """
+    return math.tanh(0.5 * epsilon)
+
+
+def debias(response: float, slope: float) -> float:
+    """The value whose expectation is the reward, from a response with attenuation ``slope``: g(x; epsilon) of HeLDP.
+
+    >>> round(debias(1.0, attenuation(1.0)), 6), debias(0.0, attenuation(1000.0))
     (1.581977, 0.0)
     """
-    return 0.5 + (response - 0.5) / math.tanh(0.5 * epsilon)
+    return 0.5 + (response - 0.5) / slope
 
 
-def debias_variance(epsilon: float) -> float:
-    """coth(epsilon/2)^2, the factor by which debiasing inflates the squared range: beta(epsilon) of the paper.
+def debias_variance(slope: float) -> float:
+    """The factor by which debiasing at attenuation ``slope`` inflates the squared range: beta(epsilon) of HeLDP.
 
-    >>> round(debias_variance(1.0), 6), debias_variance(1000.0)
+    >>> round(debias_variance(attenuation(1.0)), 6), debias_variance(attenuation(1000.0))
     (4.682694, 1.0)
     """
-    slope = math.tanh(0.5 * epsilon)
     return 1.0 / (slope * slope)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpbandits.agents import IMED, KLUCB, UCB, Thompson
 from dpbandits.curators import Exact
+from dpbandits.errors import flag
 from dpbandits.policies.policy import Parts, published
 
 
@@ -21,7 +22,7 @@ def ucb1(arms: int, *, sigmoid: bool = False) -> Parts:
     >>> round(trace.final_regret.mean())
     21
     """
-    return Parts(UCB.start(arms, alpha=4.0, lag=1), Exact.start(arms, sigmoid=sigmoid))
+    return Parts(UCB.start(arms, alpha=4.0, lag=1), Exact.start(arms, sigmoid=flag("sigmoid", sigmoid)))
 
 
 @published("Garivier & Cappe 2011", "the exploration function is log t, without the 3 log log t of the proof")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpbandits.agents import UCB
 from dpbandits.curators import Hybrid, HybridOfAll
-from dpbandits.errors import positive
+from dpbandits.errors import flag, positive
 from dpbandits.policies.policy import Parts, published
 
 PAPER = "Tossou & Dimitrakakis 2016"
@@ -29,7 +29,7 @@ def dp_ucb_bound(arms: int, *, epsilon: float, as_printed: bool = False) -> Part
     >>> round(trace.final_regret.mean())
     614
     """
-    part = positive("epsilon", epsilon) * (1.0 if as_printed else 0.5)
+    part = positive("epsilon", epsilon) * (1.0 if flag("as_printed", as_printed) else 0.5)
     return Parts(UCB.start(arms, alpha=4.0), Hybrid.start(arms, epsilon_log=part, epsilon_tree=part))
 
 
@@ -45,6 +45,6 @@ def dp_ucb(arms: int, *, epsilon: float, as_printed: bool = False) -> Parts:
     >>> round(trace.final_regret.mean())
     250
     """
-    part = positive("epsilon", epsilon) * (1.0 if as_printed else 0.5)
+    part = positive("epsilon", epsilon) * (1.0 if flag("as_printed", as_printed) else 0.5)
     agent = UCB.start(arms, alpha=4.0, skip=False)  # the rivals' means change in every round
     return Parts(agent, HybridOfAll.start(arms, epsilon_log=part, epsilon_tree=part))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpbandits import policies
-from dpbandits.errors import InputError, known
+from dpbandits.errors import InputError, known, positive
 from dpbandits.policies.policy import Policy
 
 Factory = Callable[..., Policy]
@@ -57,10 +57,10 @@ def make(
     if "epsilon" in wanted:
         if epsilon is None:
             raise InputError(f"epsilon is required by {label}, got none")
-        settings["epsilon"] = float(epsilon)
+        settings["epsilon"] = positive("epsilon", epsilon)
     elif epsilon is not None:
         where = "it has --levels and epsilon_min instead" if "epsilon_min" in wanted else "it is not private"
-        raise InputError(f"epsilon is not a parameter of {label} ({where}), got {epsilon:g}")
+        raise InputError(f"epsilon is not a parameter of {label} ({where}), got {epsilon}")
     if "horizon" in wanted:
         settings["horizon"] = horizon
     for option, value in (given or {}).items():

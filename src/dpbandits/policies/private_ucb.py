@@ -6,7 +6,7 @@ import math
 
 from dpbandits.agents import UCB
 from dpbandits.curators import Tree
-from dpbandits.errors import at_least, fraction, positive
+from dpbandits.errors import at_least, flag, fraction, positive
 from dpbandits.policies.policy import Parts, published
 
 FOLLOWS_T = "t^-4"
@@ -35,7 +35,7 @@ def private_ucb(
     1100
     """
     horizon = at_least("horizon", horizon, 2)
-    share = arms if split_over_arms else 1
+    share = arms if flag("split_over_arms", split_over_arms) else 1
     scale = share * math.log(horizon) ** 2 / positive("epsilon", epsilon)
     failure = -1.0 if gamma == FOLLOWS_T else math.log(1.0 / fraction("gamma", gamma))  # type: ignore[arg-type]
     curator = Tree.start(arms, epsilon=epsilon, horizon=horizon, split_over=share, scale=scale, failure=failure)

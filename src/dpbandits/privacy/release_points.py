@@ -47,5 +47,7 @@ def interval_rate(epsilon: float, delta: float, v: float) -> float:
     """
     zeta = power_sum(1, 10**9, v) + 1e9 ** (1.0 - v) / (v - 1.0) - 0.5 * 1e9**-v
     log = math.log(1.0 / delta)
-    root = math.sqrt((log + 4.0 * epsilon) / (8.0 * zeta)) - math.sqrt(log / (8.0 * zeta))
+    root = (
+        4.0 * epsilon / (8.0 * zeta) / (math.sqrt((log + 4.0 * epsilon) / (8.0 * zeta)) + math.sqrt(log / (8.0 * zeta)))
+    )
     return root * root

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import inspect
 import os
+import re
 import shutil
 import sys
 import threading
@@ -29,6 +30,7 @@ from dpbandits.simulation.loop import play as play_in_python
 OPTIONS = {"error_model": "numpy"}  # Python's checks for division by zero cost a factor of 6
 PACKAGE = Path(dpbandits.__file__).parent
 KEEP_SECONDS = 30 * 24 * 3600
+OURS = re.compile(r"loop-[0-9a-f]{16}")  # the folders that we make, and alone may remove
 
 #: What is raised for parts that only plain Python can play.
 NOT_COMPILABLE = (NumbaError, TypeError)
@@ -95,7 +97,10 @@ def _digest(paths: Iterable[Path]) -> str:
 def cache_folder() -> Path:
     """Where compiled code is kept: DPBANDITS_CACHE, or the user's cache folder."""
     root = os.environ.get("DPBANDITS_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "dpbandits"
-    return Path(root).expanduser()
+    try:
+        return Path(root).expanduser()
+    except RuntimeError:  # nobody's home
+        return Path(root)
 
 
 def _prepare(folder: Path) -> bool:
@@ -104,7 +109,7 @@ def _prepare(folder: Path) -> bool:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
         for other in folder.parent.iterdir():
-            if other.stat().st_mtime < time.time() - KEEP_SECONDS:
+            if OURS.fullmatch(other.name) and other.stat().st_mtime < time.time() - KEEP_SECONDS:
                 shutil.rmtree(other, ignore_errors=True)
     except OSError:
         return False
@@ -120,7 +125,7 @@ def _compile(loop: Callable[..., None], sources: frozenset[Path] | None) -> Call
     """
     if sources is None:
         return numba.njit(nogil=True, **OPTIONS)(loop)
-    folder = cache_folder() / _digest({*PACKAGE.rglob("*.py"), *sources})
+    folder = cache_folder() / f"loop-{_digest([*PACKAGE.rglob('*.py'), *sources])}"
     if not _prepare(folder):
         return numba.njit(nogil=True, **OPTIONS)(loop)
     before = numba.config.CACHE_DIR
@@ -132,7 +137,7 @@ def _compile(loop: Callable[..., None], sources: frozenset[Path] | None) -> Call
 
 
 def _sources(classes: Iterable[type]) -> frozenset[Path] | None:
-    """The files that define the classes which are not ours."""
+    """The files that define the classes which are not ours. (What those files import is not looked at.)"""
     files = set()
     for cls in classes:
         module = cls.__module__

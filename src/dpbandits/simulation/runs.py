@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -27,6 +28,8 @@ from dpbandits.simulation.thresholds import choose_epsilon_min
 from dpbandits.simulation.trace import Trace
 
 Play = Callable[..., None]
+
+LARGEST = 10**9  # numbers that a trace may hold
 
 
 class Interrupted(KeyboardInterrupt):
@@ -95,7 +98,10 @@ def simulate(
         checkpoints=checkpoints,
         engine=engine,
     )
-    pulls = np.zeros((runs, setup.marks.size, setup.problem.policy.arms), np.int64)
+    shape = (runs, setup.marks.size, setup.problem.policy.arms)
+    if math.prod(shape) > LARGEST:
+        raise InputError(f"runs must be fewer: {runs} of them need {8 * math.prod(shape) / 1e9:.0f} GB, got {runs}")
+    pulls = np.zeros(shape, np.int64)
     started = time.perf_counter()
 
     def one(run: int) -> int:
@@ -234,8 +240,7 @@ def _check_levels(policy: Policy, text: str | None, population: Levels | NormalL
     if population is None:
         raise InputError(f"levels is required by {policy.name}, got none")
     if population.share_of_at_least(least) == 0.0:
-        highest = population.highest()
-        raise InputError(f"epsilon_min must be reached by a user; the highest of {text} is {highest:g}, got {least:g}")
+        raise InputError(f"epsilon_min must be a level that users have; none of {text} reaches it, got {least:g}")
 
 
 def _check_rewards(
@@ -272,16 +277,22 @@ def _marks(checkpoints: int | Sequence[int], horizon: int) -> Integers:
             np.unique(np.round(np.geomspace(1, horizon, count)).astype(np.int64)) if count > 1 else np.array([horizon])
         )
     else:
-        marks = np.unique(np.array([*checkpoints, horizon], np.int64))
-        if marks[0] < 1 or marks[-1] > horizon:
-            raise InputError(f"checkpoints must be in 1..{horizon}, got {marks[0] if marks[0] < 1 else marks[-1]}")
+        marks = np.unique([*(at_least("checkpoints", mark, 1) for mark in checkpoints), horizon]).astype(np.int64)
+        if marks[-1] > horizon:
+            raise InputError(f"checkpoints must be at most the horizon {horizon}, got {marks[-1]}")
     return marks.astype(np.int64)
 
 
 def _compiled(problem: Problem) -> Play:
     from dpbandits.simulation import compiled  # Numba takes half a second to import
 
-    return compiled.loop_for(problem.environment, problem.policy.curator, problem.policy.agent)
+    policy, random = problem.policy.fresh(), streams(0, 0)
+    play = compiled.loop_for(problem.environment, policy.curator, policy.agent)
+    # One round here, so that it is compiled here: a worker that compiles may wait for an import of the caller's.
+    pulls = np.zeros((1, policy.arms), np.int64)
+    parts = (problem.environment, policy.curator, policy.agent, np.ones(1, np.int64), pulls)
+    play(*parts, random.rewards, random.noise, random.choices, None)
+    return play
 
 
 def _spread(

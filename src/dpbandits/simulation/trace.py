@@ -81,7 +81,7 @@ class Trace:
             "checkpoints": self.checkpoints.tolist(),
             "regret": {
                 "mean": regret.mean(axis=0).tolist(),
-                "std": (regret.std(axis=0, ddof=1) if self.runs > 1 else np.zeros(regret.shape[1])).tolist(),
+                "std": regret.std(axis=0, ddof=1).tolist() if self.runs > 1 else stderr,
                 "stderr": stderr,
                 "quantiles": {str(q): np.quantile(regret, q, axis=0).tolist() for q in QUANTILES},
             },

@@ -20,12 +20,21 @@ PROBLEMS = ("0.9,0.6,0.4", "beta(4,1)+choice(0.2,0.9)+uniform(0,1)+bernoulli(0.3
 
 
 def subjects() -> list[Case]:
-    """Every policy of the package on both problems.
+    """Every policy of the package on both problems, and every kind of environment under one policy.
 
     >>> {case.name for case in subjects()} == set(lookup.names())
     True
     """
-    return [Case(getattr(policies, name), arms) for name in policies.__all__ for arms in PROBLEMS]
+    cases = [Case(getattr(policies, name), arms) for name in policies.__all__ for arms in PROBLEMS]
+    wide = "normal(0.9,1)+normal(0.2,1)+uniform(-1,3)"
+    cases += [
+        Case(policies.ucb1, wide, {"sigmoid": True}),
+        Case(policies.ldp_ucb_ls, wide),
+        Case(policies.heldp_ucb_bs, wide, levels="normal(1,1)"),
+        Case(policies.adap_ucb, wide, reward_range=(-2.0, 3.0)),
+        Case(policies.dp_ucb_int, settings={"epsilon": 30.0}),  # releases from the first rewards on
+    ]
+    return cases
 
 
 def check(factory: lookup.Factory, **settings: Any) -> None:

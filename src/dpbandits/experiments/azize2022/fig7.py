@@ -1,0 +1,32 @@
+"""Figure 7: the four algorithms in environment C4 at four epsilons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpbandits.experiments.azize2022.environments import SETTINGS as SETTINGS
+from dpbandits.experiments.azize2022.environments import cells_of, plot_of, score_of
+from dpbandits.experiments.cells import Cell
+from dpbandits.experiments.claims import Finding
+from dpbandits.experiments.panels import Panel
+from dpbandits.simulation import Trace
+
+TITLE = "Figure 7: regret over time in C4 at four epsilons"
+ENVIRONMENT = "c4"
+LONGER = "At epsilon 0.1 the privacy term decides how long DP-SE's first epochs are."
+KNOWN = {"dp-se": LONGER}
+
+
+def cells(scale: str) -> dict[str, Cell]:
+    """The four algorithms at each epsilon."""
+    return cells_of(ENVIRONMENT, scale)
+
+
+def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
+    """The verdicts."""
+    return score_of("7", ENVIRONMENT, traces, KNOWN)
+
+
+def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
+    """A panel for each epsilon."""
+    return plot_of(ENVIRONMENT, traces)

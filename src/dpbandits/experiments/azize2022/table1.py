@@ -1,0 +1,152 @@
+"""Table 1: four algorithms compared, with what can be computed computed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dpbandits.bounds import Problem, theorem_named
+from dpbandits.curators import Batch
+from dpbandits.experiments.azize2022.fig2 import ARMS, EPSILON, HORIZON, LABELS, MEANS, cell
+from dpbandits.experiments.cells import Cell
+from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, Claim, Finding, regret
+from dpbandits.experiments.panels import Table
+from dpbandits.policies import lookup
+from dpbandits.simulation import Trace
+from dpbandits.simulation.loop import play
+from dpbandits.simulation.runs import streams
+
+TITLE = "Table 1: ε-global private algorithms compared"
+SETTINGS = (
+    "On C2 at epsilon 1 and 10^7 rounds. Private means are counted in a run that is played in plain "
+    "Python; 'anytime' is "
+    "whether the policy can be made without a horizon; 'forgets' is whether its curator keeps the last stint only. "
+    "DP-UCB is Mishra & Thakurta's: it releases a mean at every round."
+)
+ORDERS = {
+    "private-ucb": "log(T)^2.5 / ε + Σ log T / Δ",
+    "dp-se": "K log T / ε + Σ log T / Δ",
+    "adap-ucb": "Σ Δ log T / min(Δ², εΔ)",
+    "adap-klucb": "Σ Δ log T / min(d, εΔ)",
+}
+MEANS_PRINTED = {"private-ucb": "K T", "dp-se": "O(log T)", "adap-ucb": "O(log T)", "adap-klucb": "O(log T)"}
+ANYTIME_PRINTED = {"private-ucb": True, "dp-se": False, "adap-ucb": True, "adap-klucb": True}
+FORGETS_PRINTED = {"private-ucb": False, "dp-se": True, "adap-ucb": True, "adap-klucb": True}
+COUNTED = ("dp-se", "adap-ucb", "adap-klucb")
+DECADES = (10**5, 10**6, 10**7)
+
+ANYTIME = Claim(
+    "anytime",
+    "DP-UCB, AdaP-UCB and AdaP-KLUCB are anytime, DP-SE is not.",
+    "Table 1",
+    "whether the policy takes a horizon",
+    "none",
+    known="Mishra & Thakurta's DP-UCB needs the horizon for its trees and its bonus; that of Tossou & "
+    "Dimitrakakis does not.",
+)
+FORGETS = Claim(
+    "forgets",
+    "DP-SE, AdaP-UCB and AdaP-KLUCB forget earlier episodes, DP-UCB does not.",
+    "Table 1",
+    "whether the curator's statistic is of the last stint only",
+    "none",
+)
+LOGARITHMIC = Claim(
+    "releases",
+    "DP-SE, AdaP-UCB and AdaP-KLUCB release O(log T) private means.",
+    "Table 1",
+    "private means in a run of 10^5, 10^6 and 10^7 rounds",
+    "each decade adds at most 4 log2(10) for each arm",
+)
+
+
+class _Counting:
+    """A curator that counts how often a stint is closed, which is when it releases a mean."""
+
+    def __init__(self, curator: Any) -> None:
+        self.curator, self.releases = curator, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.curator, name)
+
+    def close(self, arm: int, noise: Any) -> None:
+        self.releases += 1
+        self.curator.close(arm, noise)
+
+
+def releases(policy: str, horizon: int) -> int:
+    """How many private means a policy releases in a run."""
+    problem = Cell(policy, ARMS, horizon, 1, EPSILON).setup().problem
+    curator, random = _Counting(problem.policy.curator), streams(0, 0)
+    pulls = np.zeros((1, len(MEANS)), np.int64)
+    parts = (problem.environment, curator, problem.policy.agent, np.array([horizon]), pulls)
+    play(*parts, random.rewards, random.noise, random.choices, None)
+    return curator.releases
+
+
+def anytime(policy: str) -> bool:
+    """Whether it can be made without a horizon."""
+    return "horizon" not in inspect.signature(lookup.find(policy)).parameters
+
+
+def forgets(policy: str) -> bool:
+    """Whether its curator keeps the last stint only."""
+    return isinstance(lookup.make(policy, arms=2, epsilon=1.0, horizon=100).curator, Batch)
+
+
+def cells(scale: str) -> dict[str, Cell]:
+    """Those of Figure 2."""
+    return {name: cell(name, ARMS, EPSILON, scale) for name in LABELS}
+
+
+def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
+    """The verdicts."""
+    odd = [LABELS[name] for name in LABELS if anytime(name) != ANYTIME_PRINTED[name]]
+    lapses = [LABELS[name] for name in LABELS if forgets(name) != FORGETS_PRINTED[name]]
+    counts = {name: [releases(name, horizon) for horizon in DECADES] for name in COUNTED}
+    slow = all(b - a <= 4 * np.log2(10) * len(MEANS) for each in counts.values() for a, b in pairwise(each))
+    shown = "; ".join(f"{LABELS[name]}: {', '.join(map(str, each))}" for name, each in counts.items())
+    return [
+        ANYTIME.finding(
+            NOT_REPRODUCED if odd else REPRODUCED, f"differs for {', '.join(odd)}" if odd else "as printed"
+        ),
+        FORGETS.finding(
+            NOT_REPRODUCED if lapses else REPRODUCED, f"differs for {', '.join(lapses)}" if lapses else "as printed"
+        ),
+        LOGARITHMIC.finding(REPRODUCED if slow else NOT_REPRODUCED, shown),
+    ]
+
+
+def plot(traces: Mapping[str, Trace], scale: str) -> list[Table]:
+    """The table."""
+    problem = Problem.bernoulli(MEANS, HORIZON, epsilon=EPSILON)
+    rows = []
+    for name, label in LABELS.items():
+        bound = theorem_named(name)(problem).value if name.startswith("adap") else None
+        rows.append(
+            [
+                label,
+                ORDERS[name],
+                str(regret(traces[name])),
+                "none here" if bound is None else f"{bound:,.0f}",
+                MEANS_PRINTED[name],
+                f"{releases(name, HORIZON) if name in COUNTED else HORIZON:,}",
+                "yes" if anytime(name) else "no",
+                "yes" if forgets(name) else "no",
+            ]
+        )
+    columns = [
+        "algorithm",
+        "regret, printed order",
+        "regret, measured",
+        "upper bound",
+        "private means, printed",
+        "private means, counted",
+        "anytime",
+        "forgets",
+    ]
+    return [Table("table", TITLE, columns, rows)]

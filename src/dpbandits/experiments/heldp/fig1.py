@@ -1,0 +1,238 @@
+"""Figure 1: HeLDP-UCB-L and HeLDP-UCB-B with one level for all, and with a level for each user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from dpbandits.environments import parse_levels
+from dpbandits.experiments.cells import Cell
+from dpbandits.experiments.claims import (
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Claim,
+    Estimate,
+    Finding,
+    below,
+    compare,
+    mean,
+    orderings,
+    printed_ratio,
+    ratio,
+    regret,
+    together,
+)
+from dpbandits.experiments.panels import Panel, regrets
+from dpbandits.experiments.ren2020.fig1 import (
+    BERNOULLI,
+    HORIZON,
+    LIMITS,
+    MIXED,
+    ORDER,
+    PAPER_RUNS,
+    SWEEP,
+    TOLERANCE,
+)
+from dpbandits.experiments.ren2020.fig1 import RUNS as CHEAP_RUNS
+from dpbandits.simulation import Trace
+
+TITLE = "Figure 1: HeLDP-UCB-L and HeLDP-UCB-B, 20 arms"
+SETTINGS = (
+    "The horizon is not printed: 10^7 is used. The sweep of (a, b) is not printed: 0.2, 0.5, 1, 2 are used. The "
+    "paper's list of arms lacks the five of mean 0.7, and makes 15 of 20: they are added. The paper averages 50 runs; "
+    "here 10, of 0.4 to 1.7 s each."
+)
+RUNS = {"quick": 4, "paper": 10}
+NAMES = {"l": "heldp-ucb-l", "b": "heldp-ucb-b"}
+DISCRETE, NORMAL = "choice(0,0.2,1,2,100)", "normal(1,1)"
+THRESHOLDS = {DISCRETE: (0.2, 1.0, 2.0, 100.0), NORMAL: (0.5, 1.0, 1.5, 2.0)}
+
+C_B = Claim(
+    "ratio-b-2",
+    "The ratio of the regrets of HeLDP-UCB-B to non-private UCB is 1.6 at epsilon 2, mixed arms.",
+    "Section 4.1, Fig. 1 (c)",
+    "regret of heldp-ucb-b over that of ucb1 at the horizon",
+    TOLERANCE,
+)
+C_L = Claim(
+    "ratio-l-2",
+    "The ratio of the regrets of HeLDP-UCB-L to non-private UCB is 8.6 at epsilon 2, mixed arms.",
+    "Section 4.1, Fig. 1 (c)",
+    "regret of heldp-ucb-l over that of ucb1 at the horizon",
+    TOLERANCE,
+)
+D_L = Claim(
+    "ratio-l-0.2",
+    "The ratio of the regrets of HeLDP-UCB-L to non-private UCB is 210 at epsilon 0.2, mixed arms.",
+    "Section 4.1, Fig. 1 (d)",
+    "regret of heldp-ucb-l over that of ucb1 at the horizon",
+    TOLERANCE,
+)
+D_B = Claim(
+    "ratio-b-0.2",
+    "The ratio of the regrets of HeLDP-UCB-B to non-private UCB is 74 at epsilon 0.2, mixed arms.",
+    "Section 4.1, Fig. 1 (d)",
+    "regret of heldp-ucb-b over that of ucb1 at the horizon",
+    TOLERANCE,
+)
+BETWEEN = Claim(
+    "order",
+    "HeLDP-UCB-B's regret is slightly larger than that of UCB and smaller than that of HeLDP-UCB-L at epsilon 2.",
+    "Section 4.1, Fig. 1 (c)",
+    "mean regrets at the horizon",
+    ORDER,
+)
+LIMITED = Claim(
+    "limits",
+    "The ratios to UCB are at most 1.7 and 9.0 (epsilon 2), 101 and 441 (epsilon 0.2), for B and L.",
+    "Section 4.1, Fig. 1 (c, d)",
+    "ratios at the horizon against coth(epsilon/2)^2 and (1 + 4/epsilon)^2",
+    "three standard errors",
+)
+GROWS = Claim(
+    "sweep",
+    "The regrets of HeLDP-UCB-L and HeLDP-UCB-B both increase with 1/epsilon.",
+    "Section 4.1, Fig. 1 (a, b)",
+    "mean regrets at the horizon, each epsilon against the next",
+    ORDER,
+)
+CONVERGES = Claim(
+    "converges",
+    "For all choices of epsilon_min under both distributions, the regrets of both algorithms tend to converge.",
+    "Section 4.2, Fig. 1 (e-h)",
+    "exponent of regret in t over the last decade of rounds: below 1 is learning",
+    "three standard errors",
+)
+TOO_SMALL = Claim(
+    "epsilon-min-small",
+    "epsilon_min = 0.2 is too small: its regrets are larger.",
+    "Section 4.2, Fig. 1 (e, f)",
+    "mean regret at 0.2 against each other choice, at the horizon",
+    ORDER,
+)
+TOO_LARGE = Claim(
+    "epsilon-min-large",
+    "epsilon_min = 2.0 is too large for the normal levels: its regrets are larger.",
+    "Section 4.2, Fig. 1 (g, h)",
+    "mean regret at 2.0 against each other choice, at the horizon",
+    ORDER,
+)
+SILENT = Claim(
+    "silent",
+    "In both distributions approximately 20 % of the users do not cooperate (their level is 0).",
+    "Section 4.2",
+    "the populations' share of level 0, computed",
+    "half a unit of the second digit: 19.5 % to 20.5 %",
+    known="A normal level of mean 1 and deviation 1 is negative with probability 15.9 %.",
+)
+
+
+def cells(scale: str) -> dict[str, Cell]:
+    """One level for all on both kinds of arms; both populations with each of their thresholds."""
+    horizon = HORIZON[scale]
+    made = {
+        "ucb1": Cell("ucb1", BERNOULLI, horizon, CHEAP_RUNS[scale]),
+        "mixed:ucb1": Cell("ucb1", MIXED, horizon, CHEAP_RUNS[scale]),
+    }
+    for kind, policy in NAMES.items():
+        for epsilon in SWEEP:
+            made[f"{kind}:{epsilon:g}"] = _cell(
+                policy, BERNOULLI, horizon, RUNS[scale], f"constant({epsilon:g})", epsilon
+            )
+        for epsilon in (2.0, 0.2):
+            level = f"constant({epsilon:g})"
+            made[f"mixed:{kind}:{epsilon:g}"] = _cell(policy, MIXED, horizon, RUNS[scale], level, epsilon)
+    return made | population_cells(scale)
+
+
+def population_cells(scale: str) -> dict[str, Cell]:
+    """(e) to (h): each algorithm under each population with each threshold."""
+    return {
+        f"{levels}:{kind}:{least:g}": _cell(policy, BERNOULLI, HORIZON[scale], RUNS[scale], levels, least)
+        for levels, thresholds in THRESHOLDS.items()
+        for kind, policy in NAMES.items()
+        for least in thresholds
+    }
+
+
+def _cell(policy: str, arms: str, horizon: int, runs: int, levels: str, epsilon_min: float) -> Cell:
+    return Cell(policy, arms, horizon, runs, levels=levels, options={"epsilon_min": epsilon_min})
+
+
+def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
+    """The verdicts."""
+    full = HORIZON[scale] == HORIZON["paper"]
+    final = {name: regret(trace) for name, trace in traces.items()}
+    ucb = final["mixed:ucb1"]
+    printed = {C_B: ("b:2", 1.6, 0.1), C_L: ("l:2", 8.6, 0.1), D_L: ("l:0.2", 210.0, 1.0), D_B: ("b:0.2", 74.0, 1.0)}
+    neighbours = {
+        f"{NAMES[kind]} at {high:g} and {low:g}": (final[f"{kind}:{high:g}"], final[f"{kind}:{low:g}"])
+        for kind in NAMES
+        for low, high in pairwise(SWEEP)
+    }
+    ratios = {
+        f"{k.upper()}, ε = {e:g}": (ratio(final[f"mixed:{k}:{e:g}"], ucb), most) for (k, e), most in LIMITS.items()
+    }
+    return [
+        *(
+            printed_ratio(claim, traces[f"mixed:{name}"], traces["mixed:ucb1"], value, unit, PAPER_RUNS, full)
+            for claim, (name, value, unit) in printed.items()
+        ),
+        orderings(BETWEEN, {"UCB, B": (ucb, final["mixed:b:2"]), "B, L": (final["mixed:b:2"], final["mixed:l:2"])}),
+        below(LIMITED, ratios),
+        orderings(GROWS, neighbours),
+        _converges(traces),
+        orderings(TOO_SMALL, _worst(final, DISCRETE, 0.2)),
+        orderings(TOO_LARGE, _worst(final, NORMAL, 2.0)),
+        _silent(),
+    ]
+
+
+def _worst(final: Mapping[str, Estimate], levels: str, bad: float) -> dict[str, tuple[Estimate, Estimate]]:
+    return {
+        f"{NAMES[kind]}, {other:g} against {bad:g}": (
+            final[f"{levels}:{kind}:{other:g}"],
+            final[f"{levels}:{kind}:{bad:g}"],
+        )
+        for kind in NAMES
+        for other in THRESHOLDS[levels]
+        if other != bad
+    }
+
+
+def _converges(traces: Mapping[str, Trace]) -> Finding:
+    exponents = {}
+    for name, trace in traces.items():
+        if name.split(":")[0] in THRESHOLDS:
+            at = int(np.searchsorted(trace.checkpoints, trace.horizon / 10))
+            decades = np.log10(trace.horizon / trace.checkpoints[at])
+            slopes = np.log10(trace.regret[:, -1] / trace.regret[:, at]) / decades
+            exponents[name] = mean(slopes)
+    worst = max(exponents, key=lambda name: exponents[name].value)
+    verdict = together([compare(value, Estimate(1.0, 0.0)) for value in exponents.values()])
+    return CONVERGES.finding(verdict, f"largest of {len(exponents)} exponents: {exponents[worst]} ({worst})")
+
+
+def _silent() -> Finding:
+    shares = {text: 1.0 - parse_levels(text).share_of_at_least(1e-12) for text in THRESHOLDS}
+    ours = "; ".join(f"{text}: {100 * share:.1f} %" for text, share in shares.items())
+    near = all(abs(share - 0.2) <= 0.005 for share in shares.values())
+    return SILENT.finding(REPRODUCED if near else NOT_REPRODUCED, ours)
+
+
+def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
+    """Panels (a) to (h)."""
+    panels = []
+    for letter, kind in (("a", "l"), ("b", "b")):
+        lines = {"UCB1 (not private)": traces["ucb1"]} | {f"ε = {e:g}": traces[f"{kind}:{e:g}"] for e in SWEEP}
+        panels.append(regrets(letter, f"({letter}) {NAMES[kind]}, one level for all", lines))
+    for letter, epsilon in (("c", 2.0), ("d", 0.2)):
+        lines = {"UCB1 (not private)": traces["mixed:ucb1"]}
+        lines |= {NAMES[kind]: traces[f"mixed:{kind}:{epsilon:g}"] for kind in NAMES}
+        panels.append(regrets(letter, f"({letter}) ε = {epsilon:g}, mixed arms", lines))
+    for letter, levels, kind in (("e", DISCRETE, "l"), ("f", DISCRETE, "b"), ("g", NORMAL, "l"), ("h", NORMAL, "b")):
+        lines = {f"ε_min = {least:g}": traces[f"{levels}:{kind}:{least:g}"] for least in THRESHOLDS[levels]}
+        panels.append(regrets(letter, f"({letter}) {NAMES[kind]}, levels {levels}", lines))
+    return panels

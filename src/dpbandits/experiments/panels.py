@@ -1,0 +1,126 @@
+"""What a figure shows, before anything is drawn: the same panel becomes a file and an interactive chart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from dpbandits.bounds import Bound
+from dpbandits.protocols import Floats
+from dpbandits.simulation import Trace
+
+Style = Literal["line", "dashed", "points"]
+Band = Literal["stderr", "std", "range"]
+
+BANDS = {"stderr": "two standard errors", "std": "one standard deviation", "range": "least and most of all runs"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points joined by a line or not, with a band around them or not."""
+
+    label: str
+    x: Floats
+    y: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    style: Style = "line"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes."""
+
+    name: str
+    title: str
+    lines: list[Line]
+    x: str = "round t"
+    y: str = "regret"
+    log_x: bool = True
+    log_y: bool = True
+    band: str = ""  # what the bands are
+    names: dict[str, list[str]] = field(default_factory=dict)  # by line: what each of its points is
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper, computed."""
+
+    name: str
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    notes: str = ""
+
+
+def curve(trace: Trace, label: str, band: Band = "stderr", style: Style = "line") -> Line:
+    """Mean regret against time; from the round on in which every arm may have been played."""
+    kept = trace.checkpoints >= trace.means.size
+    values = trace.regret[:, kept]
+    mean = values.mean(axis=0)
+    if band == "range":
+        low, high = values.min(axis=0), values.max(axis=0)
+    else:
+        spread = values.std(axis=0, ddof=1) if trace.runs > 1 else np.zeros(mean.size)
+        width = spread if band == "std" else 2 * spread / np.sqrt(trace.runs)
+        low, high = mean - width, mean + width
+    return Line(label, trace.checkpoints[kept].astype(np.float64), mean, low, high, style)
+
+
+def regrets(
+    name: str, title: str, traces: Mapping[str, Trace], bounds: Sequence[Bound] = (), band: Band = "stderr"
+) -> Panel:
+    """Regret against time for each trace, with bounds as dashed lines."""
+    lines = [curve(trace, label, band) for label, trace in traces.items()]
+    lines += [bound_line(bound, lines[0].x) for bound in bounds if bound.value is not None]
+    return Panel(name, title, lines, band=BANDS[band])
+
+
+def bound_line(bound: Bound, x: Floats) -> Line:
+    """A bound against the horizon."""
+    subject = f" of {bound.policies[0]}" if bound.kind == "upper" and bound.policies else ""
+    label = f"{bound.kind} bound{subject}: {bound.source.rsplit(', ', 1)[-1]}"
+    return Line(label, x, bound.at(x), style="dashed")
+
+
+def against(name: str, title: str, x: str, lines: Mapping[str, Mapping[float, Trace]]) -> Panel:
+    """Regret at the horizon against a parameter."""
+    drawn = []
+    for label, traces in lines.items():
+        final = [trace.final_regret for trace in traces.values()]
+        mean = np.array([values.mean() for values in final])
+        width = np.array([2 * values.std(ddof=min(1, values.size - 1)) / np.sqrt(values.size) for values in final])
+        drawn.append(Line(label, np.array(list(traces)), mean, mean - width, mean + width))
+    return Panel(name, title, drawn, x, "regret at the horizon", band=BANDS["stderr"])
+
+
+def panel_json(panel: Panel) -> dict[str, Any]:
+    """For the interactive chart: five significant digits, nothing for what is not a number."""
+    return {
+        "name": panel.name,
+        "title": panel.title,
+        "x": panel.x,
+        "y": panel.y,
+        "logX": panel.log_x,
+        "logY": panel.log_y,
+        "band": panel.band,
+        "lines": [
+            {
+                "label": line.label,
+                "style": line.style,
+                "x": _short(line.x),
+                "y": _short(line.y),
+                "low": None if line.low is None else _short(line.low),
+                "high": None if line.high is None else _short(line.high),
+                "names": panel.names.get(line.label),
+            }
+            for line in panel.lines
+        ],
+    }
+
+
+def _short(values: Floats) -> list[float | None]:
+    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values]

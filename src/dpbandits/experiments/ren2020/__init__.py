@@ -1,0 +1,3 @@
+"""Ren, Zhou, Liu & Shroff 2020."""
+
+PAPER = "Ren, Zhou, Liu & Shroff 2020, Multi-Armed Bandits with Local Differential Privacy"

@@ -1,0 +1,57 @@
+"""Everything, one paper or one figure: simulate what is missing, judge, draw, report."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from dpbandits import __version__
+from dpbandits.experiments import output
+from dpbandits.experiments.engines import engine
+from dpbandits.experiments.figures import check_scale, papers, select
+from dpbandits.experiments.report import Section, versions
+from dpbandits.experiments.work import Watch, fill, traces
+
+SEED = 0
+QUICK = " That is the paper's scale; this is the quick one, with fewer runs and at most as many rounds, listed below."
+
+
+def reproduce(
+    target: str | None = None,
+    *,
+    scale: str = "quick",
+    out: str | Path = "out/reproduce",
+    workers: int | None = None,
+    cluster: str | None = None,
+    fresh: bool = False,
+    watch: Watch | None = None,
+) -> list[Section]:
+    """Reproduce ``target`` (a paper, ``paper/figure``, or everything); write figures, data and the report to ``out``.
+
+    What ``out`` already holds is not simulated again. ``watch`` is told of the progress.
+    """
+    figures, folder = select(target), Path(out)
+    started = time.perf_counter()
+    settings = {"command": "reproduce", "scale": check_scale(scale), "seed": SEED, "version": __version__}
+    cells = {figure.path: figure.cells(scale) for figure in figures}
+    with engine(cluster, workers) as where, output.open_folder(folder, settings, fresh=fresh) as results:
+        fill([cell for each in cells.values() for cell in each.values()], results, where, watch)
+        sections = []
+        for figure in figures:
+            played = traces(cells[figure.path], results)
+            section = Section(
+                figure.path,
+                figure.title,
+                papers()[figure.paper],
+                figure.settings + (QUICK if scale == "quick" else ""),
+                cells[figure.path],
+                figure.plot(played, scale),
+                figure.score(played, scale),
+            )
+            output.write_section(folder, section, played, f"scale {scale}, seed {SEED}, dpbandits {__version__}")
+            sections.append(section)
+    facts: dict[str, Any] = {"scale": scale, "seed": SEED, **versions()}
+    facts["seconds"] = round(time.perf_counter() - started, 1)
+    output.write_report(folder, "Reproduction of " + (target or "four papers"), sections, facts)
+    return sections

@@ -1,0 +1,64 @@
+"""The results table: one row for each finished run, keyed by the hash of its settings and its number."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from dpbandits.protocols import Integers
+
+SCHEMA = "CREATE TABLE IF NOT EXISTS runs (key TEXT, run INTEGER, pulls BLOB, seconds REAL, PRIMARY KEY (key, run))"
+
+
+class Chunk(NamedTuple):
+    """Finished runs of one cell, as a worker returns them."""
+
+    key: str
+    runs: list[int]
+    pulls: list[Integers]
+    seconds: list[float]
+
+
+class Results:
+    """A SQLite file that the driver alone writes, a chunk in one transaction: an interruption loses open chunks only.
+
+    >>> with Results() as results:
+    ...     results.add(Chunk("a", [1], [np.array([[1, 0], [2, 3]])], [0.5]))
+    ...     results.done("a"), results.pulls("a", [1], (2, 2)).tolist()
+    ({1: 0.5}, [[[1, 0], [2, 3]]])
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._base = sqlite3.connect(path or ":memory:", check_same_thread=False)
+        self._base.execute(SCHEMA)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._base.close()
+
+    def add(self, chunk: Chunk) -> None:
+        """Keep the runs of a chunk; a run that is there already stays as it is."""
+        rows = [
+            (chunk.key, run, zlib.compress(np.ascontiguousarray(pulls, "<i8").tobytes(), 1), seconds)
+            for run, pulls, seconds in zip(chunk.runs, chunk.pulls, chunk.seconds, strict=True)
+        ]
+        with self._base:
+            self._base.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?)", rows)
+
+    def done(self, key: str) -> dict[int, float]:
+        """The finished runs of a cell, and how many seconds each took."""
+        return dict(self._base.execute("SELECT run, seconds FROM runs WHERE key = ?", (key,)))
+
+    def pulls(self, key: str, runs: list[int], shape: tuple[int, int]) -> Integers:
+        """(runs, checkpoints, arms): what these runs left."""
+        found = dict(self._base.execute("SELECT run, pulls FROM runs WHERE key = ?", (key,)))
+        return np.stack([np.frombuffer(zlib.decompress(found[run]), "<i8").reshape(shape) for run in runs])

@@ -1,0 +1,3 @@
+"""Tossou & Dimitrakakis 2016."""
+
+PAPER = "Tossou & Dimitrakakis 2016, Algorithms for Differentially Private Multi-Armed Bandits"

@@ -1,0 +1,124 @@
+"""Play what is missing in the results table, in chunks of about a second, on any engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dpbandits.experiments.cells import Cell
+from dpbandits.experiments.engines import Engine, WorkerLostError
+from dpbandits.experiments.results import Chunk, Results
+from dpbandits.simulation import Trace
+
+CHUNK_SECONDS = 1.0
+GUESS_PER_ROUND = 5e-8  # seconds, until a cell's first chunk has come back
+MOST_RUNS = 100  # in a chunk
+ATTEMPTS = 3  # without any progress
+
+
+class Progress(NamedTuple):
+    """How far the work is; ``left`` is a guess in seconds."""
+
+    done: int
+    total: int
+    left: float
+
+
+Watch = Callable[[Progress], None]
+
+
+def play_chunk(cell: Cell, key: str, runs: list[int]) -> Chunk:
+    """Play these runs of a cell: what a worker does."""
+    setup = cell.setup()
+    pulls, seconds = [], []
+    for run in runs:
+        started = time.perf_counter()
+        pulls.append(setup.play(run))
+        seconds.append(time.perf_counter() - started)
+    return Chunk(key, runs, pulls, seconds)
+
+
+@dataclass
+class _Job:
+    """A cell with the runs that it still lacks, and what one of them costs."""
+
+    cell: Cell
+    missing: list[int]
+    seconds: float
+    open: int = 0  # runs that are neither waiting nor finished
+
+    def take(self) -> list[int]:
+        size = min(MOST_RUNS, max(1, int(CHUNK_SECONDS / self.seconds)))
+        taken, self.missing = self.missing[:size], self.missing[size:]
+        self.open += len(taken)
+        return taken
+
+
+def fill(cells: Iterable[Cell], results: Results, engine: Engine, watch: Watch | None = None) -> None:
+    """Play the runs that ``results`` lacks. Which worker plays what, and in which order, changes no number."""
+    cells = list(cells)
+    attempts = 0
+    while jobs := _missing(cells, results):
+        before = _left(jobs)
+        try:
+            for chunk in engine.map(play_chunk, _chunks(jobs)):
+                results.add(chunk)
+                _note(jobs[chunk.key], chunk)
+                if watch is not None:
+                    watch(_progress(cells, jobs, engine.workers))
+        except WorkerLostError:
+            attempts = 0 if _left(_missing(cells, results)) < before else attempts + 1
+            if attempts == ATTEMPTS:
+                raise
+
+
+def traces(cells: Mapping[str, Cell], results: Results) -> dict[str, Trace]:
+    """The traces of cells whose runs are all there."""
+    found = {}
+    for name, cell in cells.items():
+        setup, done = cell.setup(), results.done(cell.key())
+        shape = (setup.marks.size, setup.problem.policy.arms)
+        runs = list(range(cell.runs))
+        found[name] = setup.trace(results.pulls(cell.key(), runs, shape), sum(done[run] for run in runs))
+    return found
+
+
+def _missing(cells: list[Cell], results: Results) -> dict[str, _Job]:
+    """For each key: its cell with the most runs, and those of them that are not there, dearest cells first."""
+    jobs: dict[str, _Job] = {}
+    for cell in cells:
+        key = cell.key()
+        done = results.done(key)
+        missing = [run for run in range(cell.runs) if run not in done]
+        if missing and (key not in jobs or len(missing) > len(jobs[key].missing)):
+            known = list(done.values())
+            jobs[key] = _Job(cell, missing, sum(known) / len(known) if known else GUESS_PER_ROUND * cell.horizon)
+    return dict(sorted(jobs.items(), key=lambda job: -job[1].seconds))
+
+
+def _chunks(jobs: dict[str, _Job]) -> Iterator[tuple[Cell, str, list[int]]]:
+    """A chunk of each cell first, so that what they cost is known early; then the rest in turn."""
+    while any(job.missing for job in jobs.values()):
+        for key, job in jobs.items():
+            if job.missing:
+                yield job.cell, key, job.take()
+
+
+def _note(job: _Job, chunk: Chunk) -> None:
+    job.open -= len(chunk.runs)
+    job.seconds = max(1e-5, sum(chunk.seconds) / len(chunk.seconds))
+
+
+def _left(jobs: dict[str, _Job]) -> int:
+    return sum(len(job.missing) + job.open for job in jobs.values())
+
+
+def _progress(cells: list[Cell], jobs: dict[str, _Job], workers: int) -> Progress:
+    most: dict[str, int] = {}
+    for cell in cells:
+        most[cell.key()] = max(cell.runs, most.get(cell.key(), 0))
+    left = sum((len(job.missing) + job.open) * job.seconds for job in jobs.values()) / workers
+    total = sum(most.values())
+    return Progress(total - _left(jobs), total, left)

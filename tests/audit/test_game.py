@@ -1,0 +1,127 @@
+"""The statistics of the guessing game. Tolerances follow from the stated probability of failing a correct one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import expit
+
+from dpbandits import policies
+from dpbandits.audit.attack import attack_device, attack_policy
+from dpbandits.audit.game import check_trials, fewest_guesses, hashed, lower_bound, sequential_bound, train
+from dpbandits.audit.players import Device, PolicyPlayer
+from dpbandits.errors import InputError
+
+FAILURE = 1e-6
+
+
+def test_the_bound_exceeds_the_truth_no_more_often_than_alpha() -> None:
+    """4000 audits of randomised response, where the bound is tight; more failures than this have probability 1e-6."""
+    rng, audits, alpha = np.random.default_rng(0), 4000, 0.1
+    right = rng.binomial(500, expit(1.0), audits)
+    wrong = sum(lower_bound(int(v), 500 - int(v), 500, alpha) > 1.0 for v in right)
+    assert wrong <= stats.binom.isf(FAILURE, audits, alpha)
+    assert wrong >= stats.binom.isf(1 - FAILURE, audits, 0.05)  # it is not lazy either
+
+
+def test_the_bound_with_delta_holds_for_a_mechanism_that_fails_openly() -> None:
+    """With probability delta the input is shown, otherwise randomised response: (epsilon, delta)-private, and tight."""
+    rng, audits, alpha, delta = np.random.default_rng(1), 2000, 0.1, 0.05
+    right = rng.binomial(2000, delta + (1 - delta) * expit(0.5), audits)
+    claims = [lower_bound(int(v), 2000 - int(v), 2000, alpha, delta) for v in right]
+    assert sum(claim > 0.5 for claim in claims) <= stats.binom.isf(FAILURE, audits, alpha)
+    assert np.mean(claims) > 0.35
+    naive = [lower_bound(int(v), 2000 - int(v), 2000, alpha) for v in right]
+    assert np.mean(np.array(naive) > 0.5) > 0.5  # without the delta the same guesses would refute the truth
+
+
+def test_the_sequential_bound_holds_however_often_one_looks() -> None:
+    """400 sequences of 400 guesses; the bound is of the best moment in each, and exceeds the truth with alpha at most.
+
+    More than this many failures have probability 1e-6.
+    """
+    rng, alpha = np.random.default_rng(2), 0.1
+    ever = sum(sequential_bound(rng.random(400) < expit(1.0), alpha) > 1.0 for _ in range(400))
+    assert ever <= stats.binom.isf(FAILURE, 400, alpha)
+    rights = rng.random(4000) < expit(1.3)
+    assert 1.0 < sequential_bound(rights, 0.01) <= 1.3
+    assert sequential_bound(np.zeros(0, bool), 0.01) == 0.0
+
+
+@pytest.mark.parametrize(("claim", "alpha", "delta"), [(0.1, 0.01, 0.0), (1.0, 1e-3, 0.0), (2.0, 1e-6, 1e-3)])
+def test_fewest_guesses_are_the_fewest(claim: float, alpha: float, delta: float) -> None:
+    n = fewest_guesses(claim, alpha, delta)
+    assert lower_bound(n, 0, n, alpha, delta) > claim
+    assert lower_bound(n - 1, 0, n - 1, alpha, delta) <= claim
+    assert check_trials(2 * n, claim, alpha, delta) == 2 * n
+    with pytest.raises(InputError, match=f"trials must be at least {2 * n}"):
+        check_trials(2 * n - 1, claim, alpha, delta)
+
+
+def test_a_guesser_learns_what_differs_and_abstains_elsewhere() -> None:
+    """Code 3 comes from side 1 alone, and the rest tells nothing."""
+    rng = np.random.default_rng(3)
+    sides = rng.integers(0, 2, 8000)
+    codes = np.where((sides == 1) & (rng.random(8000) < 0.2), 3, rng.integers(0, 3, 8000))
+    guesser = train(codes[:, None], sides, 1e-3)
+    zero, one = guesser.guesses(np.array([[0], [1], [2], [3], [99]]))
+    assert one.tolist() == [False, False, False, True, False]
+    assert zero.tolist() == [False] * 5
+
+
+def test_hashes_of_different_sequences_differ() -> None:
+    rows = np.unique(np.random.default_rng(4).integers(0, 2, (5000, 40)), axis=0)
+    assert len(np.unique(hashed(rows))) == len(rows)
+
+
+def test_play_is_the_same_for_any_number_of_workers_and_fresh_in_every_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpbandits.audit.players.CHUNK", 64)
+    player = PolicyPlayer(policies.adap_ucb(2, epsilon=1.0), 12, "actions")
+    pair, sides = player.neighbours()[5], np.random.default_rng(5).integers(0, 2, 1000)
+    seen = []
+    for workers in (1, 3):
+        monkeypatch.setattr("os.cpu_count", lambda workers=workers: workers)
+        seen.append(player.play(pair, sides, (1, 2)))
+    assert np.array_equal(seen[0], seen[1])
+    assert (seen[0][:, :2] == [0, 1]).all()  # every trial begins with each arm once
+    assert player.compiled
+
+
+def test_compiled_and_plain_trials_are_the_same() -> None:
+    from dpbandits.simulation import trials
+
+    player = PolicyPlayer(policies.dp_ucb_bound(2, epsilon=1.0), 20, "released")
+    pair, sides = player.neighbours()[3], np.arange(200) % 2
+    compiled = player.play(pair, sides, (3,))
+    player._play = trials.play_trials
+    assert np.array_equal(compiled, player.play(pair, sides, (3,)))
+
+
+@pytest.mark.parametrize("view", ["actions", "released"])
+def test_a_correct_policy_is_nearly_refuted_but_not(view: str) -> None:
+    """The bound comes near 1, so that the attack is a strong one, and stays below (but for probability 1e-6)."""
+    policy = policies.adap_klucb(2, epsilon=1.0)
+    verdict = attack_policy(policy, claim=1.0, trials=200_000, alpha=1e-6, view=view)
+    assert verdict.verdict == "not refuted"
+    assert 0.8 < verdict.epsilon <= 1.0
+    assert "private" not in str(verdict)
+    assert attack_policy(policy, claim=0.7, trials=200_000, alpha=1e-6, view=view).violated
+
+
+def test_an_anytime_audit_stops_when_it_knows() -> None:
+    device = Device("coin", lambda reward, rng: float(rng.random() < expit(2.0 if reward else -2.0)))
+    verdict = attack_device(device, claim=1.0, trials=100_000, alpha=1e-6, anytime=True)
+    assert verdict.violated
+    assert verdict.trials is not None
+    assert verdict.trials < 60_000
+    assert 1.0 < verdict.epsilon <= 2.0
+    with pytest.raises(InputError, match="delta must be 0 for an anytime audit"):
+        attack_device(device, claim=1.0, delta=0.01, trials=1000, anytime=True)
+
+
+def test_bytes_and_texts_are_responses_too() -> None:
+    tell = Device("tell", lambda reward, rng: b"one" if reward else b"nil")
+    assert attack_device(tell, claim=1.0, trials=2000, view="bytes").violated
+    keep = Device("keep", lambda reward, rng: "same")
+    assert attack_device(keep, claim=0.1, trials=2000, view="bytes").epsilon == 0.0

@@ -1,0 +1,110 @@
+"""Every mutant is caught. What is exact is caught with certainty; games are at fixed seeds, at error 1e-6."""
+
+from __future__ import annotations
+
+import math
+
+import audit_mutants as mutants
+import pytest
+
+from dpbandits import policies
+from dpbandits.audit.attack import attack_device, attack_policy
+from dpbandits.audit.devices import device, own_device, verify_device
+from dpbandits.audit.exact import verify
+from dpbandits.audit.releases import Step, enter_all, played
+from dpbandits.policies import lookup
+from dpbandits.privacy.ledger import Ledger, LedgerError
+
+ALPHA = 1e-6
+
+#: The worst case of each at epsilon 1: exact values, the first three of which can be derived by hand.
+EXACT: dict[str, tuple[lookup.Factory, float]] = {
+    "noise halved": (mutants.halved, 2.0),
+    "first reward without noise": (mutants.first_without_noise, math.inf),
+    "the same seed every time": (mutants.same_seed, math.inf),
+    "nothing forgotten": (mutants.not_forgetting, 1.999),
+    "drawn again when another arm's mean is": (mutants.redrawn, 2.404),
+    "one draw for all arms": (mutants.shared_draw, math.inf),
+}
+
+
+@pytest.mark.parametrize("fault", EXACT)
+def test_the_exact_verifier_catches(fault: str) -> None:
+    factory, worst = EXACT[fault]
+    verdict = verify(factory(2, epsilon=1.0))
+    assert verdict.violated
+    assert verdict.epsilon == pytest.approx(worst, abs=1e-3)
+    assert verdict.witness["event"]
+
+
+def test_a_wrong_sensitivity_is_seen_in_the_releases_at_once_and_in_the_actions_later() -> None:
+    """Noise for a sensitivity of 1/n^2: a stint of n rewards loses n epsilon; 8 actions do not yet show it."""
+    policy = mutants.wrong_sensitivity(2, epsilon=1.0)
+    few = verify(policy)
+    assert (few.verdict, few.released) == ("proved", 8.0)
+    assert "above the claim" in str(few)
+    releases = verify(policy, view="released")
+    assert releases.violated
+    assert releases.epsilon == 8.0
+    assert attack_policy(policy, claim=1.0, trials=200_000, alpha=ALPHA, horizon=12).violated
+
+
+def test_the_unsplit_hybrid_loses_twice_its_epsilon() -> None:
+    for factory in (policies.dp_ucb, policies.dp_ucb_bound):
+        assert verify(factory(2, epsilon=1.0), horizon=5).epsilon == 1.0
+        unsplit = verify(factory(2, epsilon=1.0, as_printed=True), claim=1.0, horizon=5)
+        assert (unsplit.verdict, unsplit.epsilon) == ("violated", 2.0)
+
+
+def test_dp_ucb_int_as_printed_loses_more_with_every_round() -> None:
+    kept = policies.dp_ucb_int(2, epsilon=1.0, delta=1e-4, schedule="constant")
+    printed = mutants.printed_interval(2, epsilon=1.0)
+    assert verify(kept, horizon=2000).epsilon < 0.5
+    early, later = verify(printed, horizon=1000), verify(printed, horizon=2000)
+    assert early.epsilon < later.epsilon
+    assert later.violated
+
+
+@pytest.mark.parametrize("factory", [mutants.halved, mutants.first_without_noise, mutants.redrawn])
+def test_the_auditor_catches_by_actions_alone(factory: lookup.Factory) -> None:
+    verdict = attack_policy(factory(2, epsilon=1.0), claim=1.0, trials=100_000, alpha=ALPHA, horizon=12)
+    assert verdict.violated
+    assert verdict.witness["event"].startswith("actions begin with 01")
+    assert verdict.witness["right"] > verdict.witness["wrong"]
+    assert "plain Python" not in verdict.domain
+
+
+def test_the_auditor_catches_what_only_plain_python_can_play() -> None:
+    verdict = attack_policy(mutants.same_seed(2, epsilon=1.0), claim=1.0, trials=200, alpha=1e-3, horizon=5)
+    assert verdict.violated
+    assert "plain Python" in verdict.domain
+
+
+def test_the_auditor_catches_halved_noise_in_released_means() -> None:
+    policy = mutants.halved(2, epsilon=1.0)
+    assert attack_policy(policy, claim=1.0, view="released", trials=20_000, alpha=ALPHA, horizon=6).violated
+
+
+def test_float_noise_is_caught_by_its_low_bits_and_exact_noise_is_not() -> None:
+    faulty = own_device(mutants.float_laplace, "float", 1.0)
+    seen = attack_device(faulty, claim=1.0, view="bytes", trials=20_000, alpha=ALPHA)
+    assert seen.violated
+    assert seen.epsilon > 4.0
+    assert not attack_device(faulty, claim=1.0, view="response", trials=20_000, alpha=ALPHA).violated
+    for name in ("laplace", "bernoulli", "randomised-response"):
+        assert verify_device(name, "1").verdict == "proved"
+        assert not attack_device(device(name, "1"), claim=1.0, view="bytes", trials=20_000, alpha=ALPHA).violated
+
+
+def test_the_ledger_refuses_what_is_drawn_twice_and_what_costs_too_much() -> None:
+    steps = [Step(0, True), Step(1, True), Step(1, True)]
+    with pytest.raises(LedgerError, match="drawn once"):
+        enter_all(mutants.redrawn(2, epsilon=1.0), steps, Ledger(10))
+    with pytest.raises(LedgerError, match="reward 1 must lose at most 1, got 2"):
+        enter_all(mutants.halved(2, epsilon=1.0), steps, Ledger(1))
+    with pytest.raises(LedgerError, match="must be under noise"):
+        enter_all(mutants.first_without_noise(2, epsilon=1.0), steps, Ledger(1))
+    correct = policies.adap_ucb(2, epsilon=1.0)
+    ledger = Ledger(1)
+    enter_all(correct, played(correct, [0.0, 1.0] * 10, 0), ledger)
+    assert ledger.worst() == 1
