@@ -44,6 +44,12 @@ def test_a_command_of_the_page(
         assert f"{figure.relative_to(ROOT / 'docs')}/{name}.png" in TEXT
 
 
+def test_the_python_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+    exec(block, {})
+    assert capsys.readouterr().out.startswith("adap-imed ")
+
+
 def _without_version(document: Any) -> Any:
     """The numbers, to twelve digits: another processor may round the last ones differently."""
     if isinstance(document, dict):

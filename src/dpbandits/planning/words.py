@@ -67,7 +67,7 @@ def _about_budget(plan: Plan, budget: Budget) -> str:
         least = "already" if kept.epsilon == low else "from"
         return (
             f"{WITH[budget.trust]}, a loss of at most {allowed} is kept {least} epsilon {kept.epsilon:g} on, "
-            f"by {kept.policy} ({_amount(plan, kept)})."
+            f"by {kept.policy}, which loses {_amount(plan, kept)}."
         )
     best = plan.best(high, budget.trust)
     text = f"{WITH[budget.trust]}, a loss of at most {allowed} is not kept at any epsilon from {low:g} to {high:g}"

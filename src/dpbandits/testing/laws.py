@@ -271,7 +271,7 @@ def bad_parameters_are_refused_by_name_and_value(case: Case) -> None:
 
 
 def regret_is_below_the_bounds(case: Case) -> None:
-    """The mean regret of 40 runs is at most every proven upper bound on it (error 1e-9 where it is as large).
+    """The mean regret of 40 runs is at most every proven upper bound on it (error below 1e-6 where it is as large).
 
     A policy without a theorem passes. Those for rewards of any size are tried on normal rewards, those with levels on
     users who are all at ``epsilon_min``: there they have proven bounds.
