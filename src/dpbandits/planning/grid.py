@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 CHECKPOINTS = 120
 SETTLED = 0.9  # of the traffic
 PROBES = 4  # of so many runs one is played first, but at least so many, and all by those that may be best
-FAR = 1.2  # times the best regret, by more than three standard errors: such a policy is not best
+FAR = 1.2  # times the end of the best one's interval, by more than three standard errors: not best
 
 #: Left out unless asked for by name, because they would take longer than all the others together.
 SLOW = {
@@ -247,7 +247,7 @@ def _refusing(question: Question, epsilon: float | None) -> Fraction:
 
 
 def _may_be_best(probe: Outcome, probes: list[Outcome]) -> bool:
-    rivals = [other.regret for other in probes if (other.epsilon, other.trust) == (probe.epsilon, probe.trust)]
+    rivals = [other.interval[1] for other in probes if (other.epsilon, other.trust) == (probe.epsilon, probe.trust)]
     return probe.regret - 3.0 * probe.stderr <= FAR * min(rivals)
 
 

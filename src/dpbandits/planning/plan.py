@@ -53,12 +53,12 @@ class Plan:
         return self.question.epsilons[len(self.question.epsilons) // 2]
 
     def at(self, epsilon: float, trust: str | None = None) -> list[Outcome]:
-        """The private outcomes at an epsilon, best first."""
+        """The private outcomes at an epsilon, best first: by the upper end of the interval, lest a lucky few win."""
         found = [o for o in self.outcomes if o.epsilon == epsilon and trust in (None, o.trust)]
-        return sorted(found, key=lambda outcome: outcome.regret)
+        return sorted(found, key=lambda outcome: outcome.interval[1])
 
     def best(self, epsilon: float, trust: str | None = None) -> Outcome | None:
-        """The policy with the least regret there."""
+        """The best policy there."""
         return next(iter(self.at(epsilon, trust)), None)
 
     @cached_property
