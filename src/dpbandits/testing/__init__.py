@@ -32,7 +32,7 @@ def subjects() -> list[Case]:
         Case(policies.ldp_ucb_ls, wide),
         Case(policies.heldp_ucb_bs, wide, levels="normal(1,1)"),
         Case(policies.adap_ucb, wide, reward_range=(-2.0, 3.0)),
-        Case(policies.dp_ucb_int, settings={"epsilon": 30.0}),  # releases from the first rewards on
+        Case(policies.dp_ucb_int, settings={"epsilon": 4.0}),  # releases from the first rewards on
     ]
     return cases
 
