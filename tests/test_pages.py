@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dpbandits.policies import lookup
+
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", "docs/howto/add-a-policy.md"]
 
@@ -45,3 +47,9 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_policy_stands_on_a_page_of_the_papers() -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "papers").glob("*.md"))
+    missing = [name for name in lookup.names() if f"`{name}`" not in pages]
+    assert not missing
