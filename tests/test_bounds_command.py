@@ -167,3 +167,19 @@ def test_bounds_of_a_range_are_in_the_unit_of_the_rewards() -> None:
     one, ten = (np.asarray(axes.get_lines()[-1].get_ydata(), dtype=float) for axes in lines)
     assert ten == pytest.approx(10 * one)
     plt.close("all")
+
+
+def test_theorems_on_linear_bandits_have_lines_of_their_own(dpbandits: Command) -> None:
+    """On the standard basis: two arms with a gap of 1/2."""
+    words = ("bounds", "--arms", "0.9,0.4", "--horizon", "10000", "--epsilon", "1", "--linear")
+    status, out, _ = dpbandits(*words, "--json")
+    assert status == 0
+    lower = json.loads(out)["lower"]
+    assert set(lower) == {"linear-minimax-lower", "linear-minimax-lower-printed", "linear-lower"}
+    assert lower["linear-minimax-lower"]["value"] == pytest.approx(math.exp(-2) * 2 * 100 / 8)
+    assert lower["linear-lower"]["value"] > 0
+    assert "linear-lower" in dpbandits(*words)[1]
+    status, _, error = dpbandits(
+        "bounds", "--arms", "0.9,0.4", "--horizon", "100", "--levels", "constant(1)", "--linear"
+    )
+    assert (status, error) == (2, "dpbandits: epsilon is required by bounds --linear, got none\n")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpbandits.cli.shared import Number, app, as_json, print_table
-from dpbandits.errors import InputError
+from dpbandits.errors import InputError, at_least
+
+if TYPE_CHECKING:
+    from dpbandits.bounds import LinearProblem
 
 
 @app.command()
@@ -23,6 +26,7 @@ from dpbandits.errors import InputError
     metavar="NAME=VALUE",
     help="alpha, epsilon_min, delta, v or schedule of the policies that have it; repeatable.",
 )
+@click.option("--linear", is_flag=True, help="Theorems on linear bandits, with the arms as the standard basis.")
 @as_json
 def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None, **rest: Any) -> None:
     """List every theorem on the regret of a problem: its value, source and conditions."""
@@ -31,7 +35,11 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
 
     if epsilon is None and levels is None:
         raise InputError("epsilon or levels is required by bounds, got none")
-    found = report(problem(arms, horizon, epsilon=epsilon, levels=levels), read_options(_options(rest["options"])))
+    if rest["linear"]:
+        about: Any = _linear(arms, horizon, epsilon)
+    else:
+        about = problem(arms, horizon, epsilon=epsilon, levels=levels)
+    found = report(about, read_options(_options(rest["options"])))
     if rest["as_json"]:
         click.echo(json.dumps(found, allow_nan=False))
         return
@@ -50,6 +58,18 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
     for column, rows in (("note", notes), ("does not apply, because", failing)):
         click.echo()
         print_table(["bound", column], rows)
+
+
+def _linear(arms: str, horizon: float, epsilon: float | None) -> LinearProblem:
+    """The linear bandit whose actions are the standard basis, so that the arms' means are its parameter."""
+    from dpbandits.bounds import LinearProblem
+    from dpbandits.environments import parse_arms
+
+    if epsilon is None:
+        raise InputError("epsilon is required by bounds --linear, got none")
+    means = tuple(arm.mean for arm in parse_arms(arms))
+    basis = tuple(tuple(float(i == j) for j in range(len(means))) for i in range(len(means)))
+    return LinearProblem(basis, means, at_least("horizon", horizon, len(means)), epsilon)
 
 
 def _row(name: str, bound: dict[str, Any]) -> list[str]:
