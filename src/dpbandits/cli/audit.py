@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpbandits.cli.core import _options
-from dpbandits.cli.shared import Number, app
+from dpbandits.cli.shared import Number, app, named_options
 from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def _read(given: dict[str, Any]) -> dict[str, Any]:
     from dpbandits.errors import at_least, fraction, positive
 
     read = {name: given[name] for name in ("claim", "delta", "exact", "trials", "view", "horizon", "anytime")}
-    read["options"] = _options(given["options"])
+    read["options"] = named_options(given["options"])
     read["alpha"], read["seed"] = fraction("alpha", given["alpha"]), at_least("seed", given["seed"], 0)
     read["epsilon"] = None if given["epsilon"] is None else _level(given["epsilon"], number)
     if read["claim"] is not None:

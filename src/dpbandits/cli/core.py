@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpbandits.cli.shared import Number, app, as_json, print_table, progress_bar
+from dpbandits.cli.shared import Number, app, as_json, named_options, print_table, progress_bar
 from dpbandits.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def simulate(policy: str, as_json: bool, out: Path | None, **given: Any) -> None
         for module in ("matplotlib", "pandas", "pyarrow"):  # before the work, not after it
             if importlib.util.find_spec(module) is None:
                 raise MissingExtraError(module, "plot")
-    given["options"] = _options(given["options"])
+    given["options"] = named_options(given["options"])
     given["reward_range"] = _range(given["reward_range"])
     stopped = False
     try:
@@ -102,17 +102,6 @@ def bench(quick: bool, as_json: bool) -> None:
         ["case", "measured", "target", "verdict"],
         [[row["case"], row["measured"], row["target"], verdicts[row["holds"]]] for row in rows],
     )
-
-
-def _options(pairs: tuple[str, ...]) -> dict[str, str]:
-    for pair in pairs:
-        if "=" not in pair:
-            raise InputError(f"option must be name=value, got '{pair}'")
-    named = [(name, value) for name, _, value in (pair.partition("=") for pair in pairs)]
-    for name, value in named:
-        if sum(name == other for other, _ in named) > 1:
-            raise InputError(f"option {name} must be given once, got '{name}={value}' and another")
-    return dict(named)
 
 
 def _range(text: str | None) -> tuple[float, float] | None:

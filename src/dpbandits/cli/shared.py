@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from dpbandits import __version__
+from dpbandits.errors import InputError
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
@@ -55,3 +56,15 @@ def print_table(columns: list[str], rows: list[list[str]]) -> None:
     for row in rows:
         table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def named_options(pairs: tuple[str, ...]) -> dict[str, str]:
+    """The options of ``--option name=value``, each given once."""
+    for pair in pairs:
+        if "=" not in pair:
+            raise InputError(f"option must be name=value, got '{pair}'")
+    named = [(name, value) for name, _, value in (pair.partition("=") for pair in pairs)]
+    for name, value in named:
+        if sum(name == other for other, _ in named) > 1:
+            raise InputError(f"option {name} must be given once, got '{name}={value}' and another")
+    return dict(named)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpbandits.cli.shared import Number, app, as_json, print_table
+from dpbandits.cli.shared import Number, app, as_json, named_options, print_table
 from dpbandits.errors import InputError, at_least
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
         about: Any = _linear(arms, horizon, epsilon)
     else:
         about = problem(arms, horizon, epsilon=epsilon, levels=levels)
-    found = report(about, read_options(_options(rest["options"])))
+    found = report(about, read_options(named_options(rest["options"])))
     if rest["as_json"]:
         click.echo(json.dumps(found, allow_nan=False))
         return
@@ -78,10 +78,3 @@ def _row(name: str, bound: dict[str, Any]) -> list[str]:
     policies = ", ".join(bound["policies"]) or {"any": "any", "central": "central", "local": "local"}[bound["trust"]]
     value = bound["value"]
     return [name, (f"{value:,.0f}" if value >= 1000 else f"{value:.4g}") + where, policies, form, bound["source"]]
-
-
-def _options(pairs: tuple[str, ...]) -> dict[str, str]:
-    for pair in pairs:
-        if "=" not in pair:
-            raise InputError(f"option must be name=value, got '{pair}'")
-    return dict(tuple(pair.split("=", 1)) for pair in pairs)  # type: ignore[misc]
