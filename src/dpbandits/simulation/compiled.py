@@ -28,6 +28,7 @@ from dpbandits.simulation import trials
 from dpbandits.simulation.loop import play as play_in_python
 
 OPTIONS = {"error_model": "numpy"}  # Python's checks for division by zero cost a factor of 6
+PART = {**OPTIONS, "forceinline": True}  # a call counts references to every array that it takes: up to a factor of 2
 PACKAGE = Path(dpbandits.__file__).parent
 KEEP_SECONDS = 30 * 24 * 3600
 OURS = re.compile(r"loop-[0-9a-f]{16}")  # the folders that we make, and alone may remove
@@ -43,7 +44,7 @@ def _register_functions() -> None:
     for module in (numerics, mechanisms, release_points, rounds, tree, hybrid):
         for name in module.__all__:
             if inspect.isfunction(getattr(module, name)):
-                register_jitable(**OPTIONS)(getattr(module, name))
+                register_jitable(**PART)(getattr(module, name))
 
 
 def _teach(verb: str, arity: int) -> None:
@@ -66,7 +67,7 @@ def _teach(verb: str, arity: int) -> None:
         6: lambda self, a, b, c, d, e: method(self),
         7: lambda self, a, b, c, d, e, f: method(self),
     }[arity]
-    overload_method(BaseNamedTuple, verb, strict=False, jit_options=OPTIONS)(stub)
+    overload_method(BaseNamedTuple, verb, strict=False, jit_options=PART)(stub)
 
 
 def _classes(parts: Iterable[Any]) -> set[type]:
