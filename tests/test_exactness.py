@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import chi2
 
 from dpbandits import policies
-from dpbandits.environments import Bernoulli
+from dpbandits.curators import HeterogeneousBernoulli
+from dpbandits.environments import Bernoulli, parse_levels
 from dpbandits.mechanisms import response_probability
 from dpbandits.policies.policy import Policy
 from dpbandits.session import Session
@@ -80,15 +81,17 @@ def test_pulls_have_the_exact_distribution(make: Callable[[], Policy], chance: C
         lambda: policies.ucb1(arms=4),
         lambda: policies.ldp_ucb_b(arms=4, epsilon=1.0),
         lambda: policies.ldp_ucb_l(arms=4, epsilon=1.0),
+        lambda: policies.heldp_ucb_b(arms=4, epsilon_min=1.0),
+        lambda: policies.heldp_ucb_l(arms=4, epsilon_min=1.0),
         lambda: policies.dp_ucb_bound(arms=4, epsilon=1.0),
         lambda: policies.dp_ucb_int(arms=4, epsilon=1.0),
         lambda: policies.adap_ucb(arms=4, epsilon=1.0),
     ],
-    ids=["ucb1", "ldp-ucb-b", "ldp-ucb-l", "dp-ucb-bound", "dp-ucb-int", "adap-ucb"],
+    ids=["ucb1", "ldp-ucb-b", "ldp-ucb-l", "heldp-ucb-b", "heldp-ucb-l", "dp-ucb-bound", "dp-ucb-int", "adap-ucb"],
 )
 def test_regret_at_a_large_horizon_is_that_of_the_plain_loop(make: Callable[[], Policy]) -> None:
     """Means of 200 runs of 50 000 rounds each way differ by less than 5 standard errors (probability 6e-7)."""
-    environment, runs, rounds = Bernoulli.start([0.7, 0.6, 0.6, 0.4]), 200, 50_000
+    environment, runs, rounds = Bernoulli.start([0.7, 0.6, 0.6, 0.4], parse_levels("choice(0,0.5,1,4)")), 200, 50_000
     gaps = environment.means.max() - environment.means
     regrets = []
     for singly in (True, None):
@@ -102,3 +105,43 @@ def test_regret_at_a_large_horizon_is_that_of_the_plain_loop(make: Callable[[], 
         regrets.append(regret)
     error = math.sqrt(sum(regret.var(ddof=1) for regret in regrets) / runs)
     assert abs(regrets[0].mean() - regrets[1].mean()) <= 5 * error
+
+
+@pytest.mark.parametrize(("line", "crossed"), [(0.55, True), (-math.inf, False)])
+def test_rounds_at_mixed_levels_drawn_at_once_have_the_exact_law(line: float, crossed: bool) -> None:
+    """Chi-square of the round in which it stops, the count and the sum, against their law enumerated round by round."""
+    environment, most = Bernoulli.start([0.6], parse_levels("choice(0.5,1,1,3)")), 6
+    start = HeterogeneousBernoulli.start(1, epsilon_min=1.0)
+    for response in (1.0, 0.0, 1.0, 1.0):
+        start.add(0, response, 2.0, np.random.default_rng(0))
+
+    outcomes = [(0.25, 0.5, 0.0)]
+    for level, share in ((1.0, 0.5), (3.0, 0.25)):
+        p = response_probability(0.6, level)
+        outcomes += [(share * chance, level, response) for response, chance in ((1.0, p), (0.0, 1 - p))]
+    alive, exact = [(start, 1.0)], dict[tuple[int, int, float], float]()
+    for played in range(1, most + 1):
+        following = []
+        for curator, weight in alive:
+            for chance, level, response in outcomes:
+                after = curator._replace(**{n: getattr(curator, n).copy() for n in ("counts", "sums", "variances")})
+                after.add(0, response, level, np.random.default_rng(0))
+                if after.mean(0) <= line or played == most:
+                    key = (played, int(after.counts[0]), round(float(after.sums[0]), 9))
+                    exact[key] = exact.get(key, 0.0) + weight * chance
+                else:
+                    following.append((after, weight * chance))
+        alive = following
+    assert math.isclose(sum(exact.values()), 1.0)
+    assert (min(key[0] for key in exact) < most) is crossed
+
+    rng, seen = np.random.default_rng(1), Counter[tuple[int, int, float]]()
+    for _ in range(RUNS):
+        curator = start._replace(**{name: getattr(start, name).copy() for name in ("counts", "sums", "variances")})
+        played = curator.add_many(environment, 0, most, line, rng)
+        seen[(played, int(curator.counts[0]), round(float(curator.sums[0]), 9))] += 1
+    assert set(seen) <= set(exact)
+    likely = [key for key, weight in exact.items() if weight * RUNS > 5]
+    statistic = sum((seen[key] - RUNS * exact[key]) ** 2 / (RUNS * exact[key]) for key in likely)
+    assert len(likely) >= 10
+    assert statistic < chi2.ppf(1 - FAILURE, len(likely) - 1)

@@ -33,6 +33,12 @@ class Population(Protocol):
     def level(self, rng: Rng) -> float:
         """The next user's epsilon; 0 is a user who sends no response."""
 
+    def slope(self, least: float, rng: Rng) -> float:
+        """The attenuation of a private bit at the next user's epsilon; 0 if that is below ``least``."""
+
+    def slopes(self, least: float) -> tuple[Floats, float]:
+        """All that ``slope`` can be but 0, each as likely, and the share of users who have one; none if uncountable."""
+
 
 class Environment(Protocol):
     """Pays rewards, to users who each have a privacy level."""
@@ -115,5 +121,6 @@ class Agent(Protocol):
     def act(self, curator: Curator, t: int, rng: Rng) -> tuple[int, int, float]:
         """(arm, stint, line): play ``arm`` in rounds t .. t+stint-1, as long as its released mean stays above ``line``.
 
-        A stint is either a commitment of the algorithm, or a proof that asking again would give the same answer.
+        A stint is either a commitment of the algorithm, or a proof that asking again would give the same answer. Until
+        the agent is asked again, no other arm is played.
         """

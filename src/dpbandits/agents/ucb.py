@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Self
 
+import numpy as np
+
 from dpbandits.errors import positive
 from dpbandits.numerics import positive_log
-from dpbandits.protocols import MARGIN, NO_LINE, Curator, Rng
+from dpbandits.protocols import MARGIN, NO_LINE, Curator, Floats, Integers, Rng
 
-SHORTEST = 8  # rounds of a stint with a line: few enough to cost the line little, enough to save most questions
+SHORTEST = 4  # rounds of a stint with a line: few enough to cost the line little, enough to save most questions
+SHARE = 0.25  # of the leader's lead that a stint may cost
+KEPT = 0.9  # of the lead that the last look at the rivals found: with less, it is time to look again
 
 
 class UCB(NamedTuple):
@@ -25,7 +29,8 @@ class UCB(NamedTuple):
 
     With ``skip`` the agent proves how long its choice stands. The leader's bonus only falls, and its rivals' indices
     only rise, and that slowly; so the leader stays ahead as long as its mean is above a line: the rivals' largest index
-    at the end of the stint, less its own bonus there.
+    at the end of the stint, less its own bonus there. It remembers a ceiling of the rivals' indices, which stands while
+    the leader alone is played, so that most questions are about the leader only.
 
     >>> import numpy as np
     >>> from dpbandits.curators import Exact
@@ -34,20 +39,29 @@ class UCB(NamedTuple):
     ...     curator.add(agent.act(curator, t, rng)[0], reward, 0.0, rng)
     >>> arm, stint, line = agent.act(curator, 3, rng)
     >>> arm, stint, round(float(line), 3)
-    (1, 8, 2.583)
+    (np.int64(1), 4, 2.09)
     """
 
     arms: int
     alpha: float
     lag: int
     skip: bool
+    leader: Integers  # (2,): the arm that leads, and up to which round its rivals' ceiling stands
+    ceiling: Floats  # (4,): of the rivals, at round 0 and its rise in a round; the lead and the confidence at the look
 
     @classmethod
     def start(cls, arms: int, *, alpha: float = 4.0, lag: int = 0, skip: bool = True) -> Self:
         """A fresh agent; ``alpha`` > 0 scales the confidence."""
-        return cls(arms, positive("alpha", alpha), lag, skip)
+        return cls(arms, positive("alpha", alpha), lag, skip, np.zeros(2, np.int64), np.zeros(4))
 
     def act(self, curator: Curator, t: int, rng: Rng) -> tuple[int, int, float]:
+        best, until = self.leader
+        if t <= until:
+            bonus = self.bonus(curator, best, self.ceiling[3], 0)
+            lead = curator.mean(best) + bonus - self.highest(t)
+            if lead > KEPT * self.ceiling[2]:
+                return self.stint(curator, t, bonus, lead)
+        self.leader[1] = 0
         confidence, due = self.alpha * positive_log(t - self.lag), self.alpha * positive_log(t)
         turn = (t - 1) % self.arms
         if not curator.ready(turn, due):
@@ -57,7 +71,7 @@ class UCB(NamedTuple):
         for arm in range(self.arms):
             if not curator.ready(arm, due):
                 return arm, 1, NO_LINE
-            bonus = math.sqrt(confidence / (2.0 * curator.samples(arm, 0))) + curator.width(arm, confidence, 0)
+            bonus = self.bonus(curator, arm, confidence, 0)
             index = curator.mean(arm) + bonus
             if index > first:
                 second, rival_bonus = first, max(rival_bonus, best_bonus)
@@ -66,17 +80,32 @@ class UCB(NamedTuple):
                 second, rival_bonus = max(second, index), max(rival_bonus, bonus)
         if not self.skip or confidence <= 0.0:
             return best, 1, NO_LINE
-        # The lead falls by about this in a round, if the mean stays; most of it should survive the stint.
-        fall = best_bonus / curator.samples(best, 0) + rival_bonus * self.alpha / (t * confidence)
-        stint = max(int(min(0.25 * (first - second) / fall, 1e15)), SHORTEST)
-        end = t + stint - 1
-        if not self.all_ready(curator, self.alpha * positive_log(end)):
-            return best, 1, NO_LINE
-        later = self.alpha * positive_log(end - self.lag)
-        rival = second + rival_bonus * (later / confidence - 1.0)  # no bonus grows faster than the confidence
-        bonus = math.sqrt(confidence / (2.0 * curator.samples(best, stint - 1)))
-        bonus += curator.width(best, confidence, stint - 1)
-        return best, stint, rival - bonus + MARGIN * (1.0 + rival_bonus + bonus)
+        ahead = t
+        while ahead > 0 and not self.all_ready(curator, self.alpha * positive_log(t + ahead)):
+            ahead //= 4
+        # No bonus grows faster than the confidence, and that not faster than it does now.
+        rise = rival_bonus * self.alpha / ((t - self.lag) * confidence)
+        self.leader[0], self.leader[1] = best, t + ahead
+        self.ceiling[0], self.ceiling[1] = second - rise * t + MARGIN * (1.0 + rival_bonus), rise
+        self.ceiling[2], self.ceiling[3] = first - second, confidence
+        return self.stint(curator, t, best_bonus, first - second)
+
+    def bonus(self, curator: Curator, arm: int, confidence: float, ahead: int) -> float:
+        """The least by which the arm's index exceeds its mean in the next ``ahead`` rounds; 0 is exact."""
+        return math.sqrt(confidence / (2.0 * curator.samples(arm, ahead))) + curator.width(arm, confidence, ahead)
+
+    def highest(self, t: int) -> float:
+        """What no rival's index exceeds in round t."""
+        return self.ceiling[0] + self.ceiling[1] * t
+
+    def stint(self, curator: Curator, t: int, bonus: float, lead: float) -> tuple[int, int, float]:
+        """For how long to play the leader, which has this bonus and lead now, and above which line."""
+        best, until = self.leader
+        # The lead falls by about this in a round, if the mean stays.
+        fall = bonus / curator.samples(best, 0) + self.ceiling[1]
+        rounds = min(max(int(min(SHARE * lead / fall, 1e15)), SHORTEST), until - t + 1)
+        bonus = self.bonus(curator, best, self.ceiling[3], rounds - 1)
+        return best, rounds, self.highest(t + rounds - 1) - bonus + MARGIN * (1.0 + bonus)
 
     def all_ready(self, curator: Curator, due: float) -> bool:
         """Whether every arm's mean can still be bounded at this confidence."""

@@ -7,13 +7,22 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.curators.rounds import one_by_one
 from dpbandits.errors import positive
-from dpbandits.mechanisms import attenuation, convert_to_bernoulli, debias, debias_variance, laplace
+from dpbandits.mechanisms import (
+    attenuate,
+    attenuation,
+    convert_to_bernoulli,
+    debias,
+    debias_variance,
+    laplace,
+    successes,
+)
 from dpbandits.numerics import sigmoid, unit
 from dpbandits.privacy.guarantee import IN_RANGE, ON_THE_LINE, Guarantee
-from dpbandits.protocols import Environment, Floats, Integers, Rng
+from dpbandits.protocols import NO_LINE, Environment, Floats, Integers, Rng
 
+FEW = 64  # rounds are not worth drawing at once,
+MOST_LEVELS = 8  # nor are any if there are more levels than this
 OWN_LEVEL = (
     "each user's response is private at that user's own epsilon, which is public "
     "and must not depend on the reward; at level 0 no response is sent"
@@ -63,7 +72,20 @@ class HeterogeneousLaplace(NamedTuple):
         pass
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        return one_by_one(self, environment, arm, n, line, rewards, noise)
+        """As one by one; but responses that would be discarded are not drawn."""
+        for played in range(1, n + 1):
+            level = environment.population.level(rewards)
+            if level >= self.epsilon_min:
+                self.add(arm, laplace(self.given(environment, arm, rewards), 1.0, level, noise), level, noise)
+            if line > NO_LINE and self.mean(arm) <= line:
+                return played
+        return n
+
+    def given(self, environment: Environment, arm: int, rng: Rng) -> float:
+        """What a device adds noise to."""
+        if self.sigmoid:
+            return sigmoid(environment.draw(arm, rng))
+        return unit(environment.draw(arm, rng))
 
     def ready(self, arm: int, confidence: float) -> bool:
         """The noise of the mean is bounded as ``width`` says only beyond this (HeLDP, Agent 2, line 4)."""
@@ -116,16 +138,111 @@ class HeterogeneousBernoulli(NamedTuple):
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         if level >= self.epsilon_min:
-            slope = attenuation(level)
-            self.counts[arm] += 1
-            self.sums[arm] += debias(response, slope)
-            self.variances[arm] += debias_variance(slope)
+            self.tally(arm, response, attenuation(level))
+
+    def tally(self, arm: int, response: float, slope: float) -> None:
+        """Take a response with this attenuation."""
+        self.counts[arm] += 1
+        self.sums[arm] += debias(response, slope)
+        self.variances[arm] += debias_variance(slope)
 
     def close(self, arm: int, rng: Rng) -> None:
         pass
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        return one_by_one(self, environment, arm, n, line, rewards, noise)
+        """As one by one; but a bit depends on the reward only through its mean, and discarded ones are not drawn.
+
+        Where there are few levels, as many rounds as will hardly bring the mean down to the line are drawn at once.
+        """
+        played = 0
+        while n - played > FEW:
+            step = self.safe_rounds(environment, arm, n - played, line)
+            if step > FEW:
+                played += self.add_many(environment, arm, step, line, noise)
+            else:
+                played += self.add_few(environment, arm, FEW, line, rewards, noise)
+            if line > NO_LINE and self.mean(arm) <= line:
+                return played
+        return played + self.add_few(environment, arm, n - played, line, rewards, noise)
+
+    def given_mean(self, environment: Environment, arm: int) -> float:
+        """The mean of what the devices turn into bits."""
+        return environment.sigmoid_means[arm] if self.sigmoid else environment.unit_means[arm]
+
+    def safe_rounds(self, environment: Environment, arm: int, most: int, line: float) -> int:
+        """How many rounds will hardly bring the mean down to ``line``, in whatever order their bits come; 0 is unknown.
+
+        A 0 brings the sum closer to line * count by line - g(0). Such losses add up to l in a round on average, with a
+        variance of at most v, and n rounds with l n + 2.5 sqrt(v n) = sum - line * count are wanted.
+        """
+        slopes, share = environment.population.slopes(self.epsilon_min)
+        if slopes.size == 0 or slopes.size > MOST_LEVELS:
+            return 0
+        if line <= NO_LINE:
+            return most
+        mean, drift, variance = self.given_mean(environment, arm), 0.0, 0.0
+        for j in range(slopes.size):
+            loss = max(line - debias(0.0, slopes[j]), 0.0)
+            chance = share / slopes.size * (1.0 - attenuate(mean, slopes[j]))
+            drift += chance * loss
+            variance += chance * loss * loss
+        slack = self.sums[arm] - line * self.counts[arm]
+        if slack <= 0.0 or variance <= 0.0:
+            return 0 if slack <= 0.0 else most
+        root = slack / (1.25 * math.sqrt(variance) + math.sqrt(1.5625 * variance + drift * slack))
+        return int(min(root * root, float(most)))
+
+    def add_few(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
+        """Play up to n rounds, until the mean is no longer above ``line``; how many that took."""
+        mean = self.given_mean(environment, arm)
+        count, total, variance = float(self.counts[arm]), self.sums[arm], self.variances[arm]
+        played = 0
+        while played < n:
+            played += 1
+            slope = environment.population.slope(self.epsilon_min, rewards)
+            heard, safe = (1.0, slope) if slope > 0.0 else (0.0, 1.0)  # products, as no processor foresees who is heard
+            response = 1.0 if noise.random() < attenuate(mean, slope) else 0.0
+            count += heard
+            total += heard * debias(response, safe)
+            variance += heard * debias_variance(safe)
+            if line > NO_LINE and total <= line * count:
+                break
+        self.counts[arm], self.sums[arm], self.variances[arm] = int(count), total, variance
+        return played
+
+    def add_many(self, environment: Environment, arm: int, n: int, line: float, rng: Rng) -> int:
+        """``add_few``, drawn at once: the users at each level, then their bits, and the order only if it can matter."""
+        mean, (slopes, share) = self.given_mean(environment, arm), environment.population.slopes(self.epsilon_min)
+        ones, zeros = np.empty(slopes.size), np.empty(slopes.size)
+        left, loss = successes(n, share, rng), 0.0
+        for j in range(slopes.size):
+            here = successes(int(left), 1.0 / (slopes.size - j), rng)
+            left -= here
+            ones[j] = successes(int(here), attenuate(mean, slopes[j]), rng)
+            zeros[j] = here - ones[j]
+            loss += zeros[j] * max(line - debias(0.0, slopes[j]), 0.0)
+        if line <= NO_LINE or loss < (self.sums[arm] - line * self.counts[arm]) * (1.0 - 1e-9):
+            for j in range(slopes.size):
+                self.counts[arm] += int(ones[j] + zeros[j])
+                self.sums[arm] += ones[j] * debias(1.0, slopes[j]) + zeros[j] * debias(0.0, slopes[j])
+                self.variances[arm] += (ones[j] + zeros[j]) * debias_variance(slopes[j])
+            return n
+        for played in range(1, n + 1):
+            place = rng.random() * (n - played + 1)
+            for j in range(slopes.size):
+                if place < ones[j]:
+                    ones[j] -= 1.0
+                    self.tally(arm, 1.0, slopes[j])
+                    break
+                place -= ones[j]
+                if place < zeros[j]:
+                    zeros[j] -= 1.0
+                    self.tally(arm, 0.0, slopes[j])
+                    break
+                place -= zeros[j]
+            if self.mean(arm) <= line:
+                return played
+        return n
 
     def ready(self, arm: int, confidence: float) -> bool:
         return self.counts[arm] > 0

@@ -30,7 +30,7 @@ class Bernoulli(NamedTuple):
         """Arms with these means, for users with these levels."""
         array = np.array(means, np.float64)
         shifted = np.array([p * sigmoid(1.0) + (1.0 - p) * sigmoid(0.0) for p in means])
-        return cls(array, array.copy(), shifted, population or Levels(np.zeros(1)))
+        return cls(array, array.copy(), shifted, population or Levels.start([0.0]))
 
     def reorder(self, order: Integers) -> Self:
         """The same arms in another order."""

@@ -62,7 +62,7 @@ class Mixed(NamedTuple):
             reward_range is not None,
             low,
             high,
-            population or Levels(np.zeros(1)),
+            population or Levels.start([0.0]),
         )
 
     def reorder(self, order: Integers) -> Self:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from dpbandits.environments.numbers import number
 from dpbandits.errors import InputError
+from dpbandits.mechanisms import attenuation
 from dpbandits.protocols import Floats, Rng
 
 __all__ = ["Levels", "NormalLevels", "parse_levels"]
@@ -20,16 +22,34 @@ HIGHEST = 100.0
 class Levels(NamedTuple):
     """Every user has one of these levels, each as likely as the others.
 
-    >>> Levels(np.array([0.2, 1.0])).share_of_at_least(0.5)
+    >>> Levels.start([0.2, 1.0]).share_of_at_least(0.5)
     0.5
     """
 
-    values: Floats
+    values: Floats  # ascending
+    attenuations: Floats  # of a private bit, at each of the levels
+
+    @classmethod
+    def start(cls, values: Sequence[float]) -> Self:
+        """The population of users with these levels."""
+        ordered = sorted(values)
+        return cls(np.array(ordered), np.array([attenuation(value) for value in ordered]))
 
     def level(self, rng: Rng) -> float:
         if self.values.size == 1:
             return self.values[0]
         return self.values[int(rng.random() * self.values.size)]
+
+    def slope(self, least: float, rng: Rng) -> float:
+        i = int(rng.random() * self.values.size) if self.values.size > 1 else 0
+        slope = self.attenuations[i]
+        return slope if self.values[i] >= least else 0.0
+
+    def slopes(self, least: float) -> tuple[Floats, float]:
+        first = 0
+        while first < self.values.size and self.values[first] < least:
+            first += 1
+        return self.attenuations[first:], 1.0 - first / self.values.size
 
     def share_of_at_least(self, level: float) -> float:
         """The share of users whose level is at least ``level``."""
@@ -48,6 +68,13 @@ class NormalLevels(NamedTuple):
 
     def level(self, rng: Rng) -> float:
         return min(max(self.center + self.sd * rng.standard_normal(), 0.0), HIGHEST)
+
+    def slope(self, least: float, rng: Rng) -> float:
+        level = self.level(rng)
+        return attenuation(level) if level >= least else 0.0
+
+    def slopes(self, least: float) -> tuple[Floats, float]:
+        return np.zeros(0), 0.0
 
     def share_of_at_least(self, level: float) -> float:
         """The share of users whose level is at least ``level``."""
@@ -76,5 +103,5 @@ def parse_levels(text: str) -> Levels | NormalLevels:
         for value in values:
             if value < 0:
                 raise InputError(f"levels must be finite and not negative, got {value:g}")
-        return Levels(np.array(values))
+        return Levels.start(values)
     raise InputError(f"levels must be constant(e), choice(e,...) or normal(mean,sd), got '{text}'")

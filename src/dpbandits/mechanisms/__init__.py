@@ -1,6 +1,7 @@
 """Noise primitives, each with its guarantee. What is here draws simulation noise from a seeded generator."""
 
 from dpbandits.mechanisms.bernoulli import (
+    attenuate,
     attenuation,
     bits_above,
     convert_to_bernoulli,
@@ -12,6 +13,7 @@ from dpbandits.mechanisms.bernoulli import (
 from dpbandits.mechanisms.laplace import laplace
 
 __all__ = [
+    "attenuate",
     "attenuation",
     "bits_above",
     "convert_to_bernoulli",

@@ -51,13 +51,13 @@ def bits_above(total: float, count: int, line: float, most: int, p: float, rng: 
 
     >>> import numpy as np
     >>> bits_above(90.0, 100, 0.8, 1000, 0.9, np.random.default_rng(0))
-    (42, 37.0)
+    (62, 55.0)
     """
     n = most
     zeros_needed = float(most) + 1.0
     if line > 0.0:
         zeros_needed = (total / line - count) * (1.0 - 1e-12)
-        likely = math.sqrt(4.0 + max(zeros_needed, 0.0)) - 2.0  # m + 4 sqrt(m) = zeros_needed has the root likely^2
+        likely = math.sqrt(1.5625 + max(zeros_needed, 0.0)) - 1.25  # likely^2 + 2.5 likely = zeros_needed
         longest = max(zeros_needed, likely * likely / (1.0 - p + 1e-300))
         n = most if longest >= most else max(int(longest), 1)
     ones = successes(n, p, rng)
@@ -79,6 +79,15 @@ def attenuation(epsilon: float) -> float:
     (0.462117, 1.0)
     """
     return math.tanh(0.5 * epsilon)
+
+
+def attenuate(mean: float, slope: float) -> float:
+    """The mean response to rewards of this mean, at attenuation ``slope``: ``response_probability`` written otherwise.
+
+    >>> round(attenuate(1.0, attenuation(1.0)), 6), attenuate(0.0, attenuation(1000.0))
+    (0.731059, 0.0)
+    """
+    return 0.5 + (mean - 0.5) * slope
 
 
 def debias(response: float, slope: float) -> float:

@@ -20,7 +20,7 @@ def ucb1(arms: int, *, sigmoid: bool = False) -> Parts:
     >>> import dpbandits as dp
     >>> trace = dp.simulate("ucb1", arms="0.9,0.6", horizon=1000, runs=10, seed=0)
     >>> round(trace.final_regret.mean())
-    21
+    22
     """
     return Parts(UCB.start(arms, alpha=4.0, lag=1), Exact.start(arms, sigmoid=flag("sigmoid", sigmoid)))
 

@@ -39,7 +39,7 @@ def dp_ucb_int(
     >>> import dpbandits as dp
     >>> trace = dp.simulate("dp-ucb-int", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
     >>> round(trace.final_regret.mean())
-    84
+    89
     """
     curator = Interval.start(arms, epsilon=epsilon, delta=delta, v=v, schedule=schedule, horizon=horizon)
     return Parts(UCB.start(arms, alpha=4.0), curator, unused=() if schedule == EXACT else ("horizon",))

@@ -25,7 +25,7 @@ def heldp_ucb_l(arms: int, *, epsilon_min: float) -> Parts:
     >>> trace = dp.simulate("heldp-ucb-l", arms="0.9,0.6", levels="choice(0,1,2)", options={"epsilon_min": 1},
     ...                     horizon=1000, runs=10, seed=0)
     >>> round(trace.final_regret.mean())
-    99
+    104
     """
     return Parts(UCB.start(arms, alpha=4.0, lag=1), HeterogeneousLaplace.start(arms, epsilon_min=epsilon_min))
 
@@ -44,7 +44,7 @@ def heldp_ucb_b(arms: int, *, epsilon_min: float) -> Parts:
     >>> trace = dp.simulate("heldp-ucb-b", arms="0.9,0.6", levels="choice(0,1,2)", options={"epsilon_min": 1},
     ...                     horizon=1000, runs=10, seed=0)
     >>> round(trace.final_regret.mean())
-    65
+    64
     """
     return Parts(UCB.start(arms, alpha=4.0, lag=1), HeterogeneousBernoulli.start(arms, epsilon_min=epsilon_min))
 
@@ -60,7 +60,7 @@ def heldp_ucb_ls(arms: int, *, epsilon_min: float) -> Parts:
     >>> trace = dp.simulate("heldp-ucb-ls", arms="normal(0.9,1)+normal(0.4,1)", levels="choice(0,1,2)",
     ...                     options={"epsilon_min": 1}, horizon=1000, runs=10, seed=0)
     >>> round(trace.final_regret.mean())
-    216
+    224
     """
     curator = HeterogeneousLaplace.start(arms, epsilon_min=epsilon_min, sigmoid=True)
     return Parts(UCB.start(arms, alpha=4.0, lag=1), curator)
@@ -77,7 +77,7 @@ def heldp_ucb_bs(arms: int, *, epsilon_min: float) -> Parts:
     >>> trace = dp.simulate("heldp-ucb-bs", arms="normal(0.9,1)+normal(0.4,1)", levels="choice(0,1,2)",
     ...                     options={"epsilon_min": 1}, horizon=1000, runs=10, seed=0)
     >>> round(trace.final_regret.mean())
-    198
+    201
     """
     curator = HeterogeneousBernoulli.start(arms, epsilon_min=epsilon_min, sigmoid=True)
     return Parts(UCB.start(arms, alpha=4.0, lag=1), curator)
