@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,13 +38,14 @@ def draw(panels: Sequence[Panel], stem: Path, caption: str) -> list[Path]:
         ax.set_axis_off()
     bands = sorted({panel.band for panel in panels if panel.band})
     figure.supxlabel(caption + (f"; bands: {', '.join(bands)}" if bands else ""), fontsize=7, color="#555555")
-    bitmap = FigureCanvasAgg(figure)
+    bitmap: Any = FigureCanvasAgg(figure)
     figure.draw_without_rendering()  # lays it out
     figure.set_layout_engine("none")  # and once is enough for both files
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = [stem.with_suffix(".svg"), stem.with_suffix(".png")]
     bitmap.print_png(paths[1])  # savefig would draw everything twice
-    FigureCanvasSVG(figure).print_svg(paths[0], metadata={"Date": None})
+    vectors: Any = FigureCanvasSVG(figure)
+    vectors.print_svg(paths[0], metadata={"Date": None})
     return paths
 
 

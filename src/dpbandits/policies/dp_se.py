@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dpbandits.agents import Elimination
 from dpbandits.curators import Batch
-from dpbandits.errors import at_least
+from dpbandits.errors import at_least, fraction
 from dpbandits.policies.policy import Parts, published
+
+BY_HORIZON = "1/horizon"
 
 
 @published(
     "Sajed & Sheffet 2019",
     "the plays of an epoch are made arm by arm rather than in turns; what is released after it is the same",
 )
-def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | None = None, scale: float = 1.0) -> Parts:
+def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | str = BY_HORIZON, scale: float = 1.0) -> Parts:
     """DP-SE: successive elimination on fresh private means, with gaps halved from epoch to epoch.
 
-    ``beta`` is the probability of dropping the best arm, 1/horizon unless given. ``scale`` multiplies the plays of an
-    epoch, which privacy does not depend on: at 1, as published, an epoch has hundreds, and a small one lets the exact
-    verifier see several epochs within a few rounds.
+    ``beta`` is the probability of dropping the best arm. ``scale`` multiplies the plays of an epoch, which privacy does
+    not depend on: at 1, as published, an epoch has hundreds, and a small one lets the exact verifier see several epochs
+    within a few rounds.
 
     Reference: Sajed & Sheffet 2019, Algorithm 2.
     Guarantee: the sequence of choices is epsilon-private (pure, central).
@@ -27,6 +29,6 @@ def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | None = None,
     >>> round(trace.final_regret.mean())
     3337
     """
-    beta = 1.0 / at_least("horizon", horizon, 2) if beta is None else beta
-    agent = Elimination.start(arms, epsilon=epsilon, beta=beta, scale=scale)
+    failure = 1.0 / at_least("horizon", horizon, 2) if beta == BY_HORIZON else fraction("beta", beta)  # type: ignore[arg-type]
+    agent = Elimination.start(arms, epsilon=epsilon, beta=failure, scale=scale)
     return Parts(agent, Batch.start(arms, epsilon=epsilon))
