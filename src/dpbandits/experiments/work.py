@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -100,10 +101,26 @@ def _missing(cells: list[Cell], results: Results) -> dict[str, _Job]:
 
 def _chunks(jobs: dict[str, _Job]) -> Iterator[tuple[Cell, str, list[int]]]:
     """A chunk of each cell first, so that what they cost is known early; then the rest in turn."""
+    order = _mixed(jobs)
     while any(job.missing for job in jobs.values()):
-        for key, job in jobs.items():
-            if job.missing:
-                yield job.cell, key, job.take()
+        for key in order:
+            if jobs[key].missing:
+                yield jobs[key].cell, key, jobs[key].take()
+
+
+def _mixed(jobs: dict[str, _Job]) -> list[str]:
+    """Cells that have to be compiled, which one thread does at a time, evenly among cells like those before them."""
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for key, job in jobs.items():
+        kind = (job.cell.policy, job.cell.arms, (job.cell.levels or "").partition("(")[0])
+        kinds.setdefault(kind, []).append(key)
+    order, known = list[str](), list[str]()
+    between = math.ceil(len(jobs) / len(kinds)) - 1
+    for first, *others in kinds.values():
+        order.append(first)
+        order += known[:between]
+        known = known[between:] + others
+    return order + known
 
 
 def _note(job: _Job, chunk: Chunk) -> None:
