@@ -89,7 +89,7 @@ def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
     problems = [Problem.bernoulli(MEANS, HORIZON, epsilon=float(epsilon)) for epsilon in x]
     for label, theorem in (
         ("lower bound: Theorem 3", central.dp_lower),
-        ("lower bound: 2025", central.dp_lower_bernoulli),
+        ("lower bound: Azize et al. 2025", central.dp_lower_bernoulli),
     ):
         panel.lines.append(Line(label, x, np.array([theorem(problem).value for problem in problems]), style="dashed"))
     return [panel]
