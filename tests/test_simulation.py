@@ -154,16 +154,18 @@ def test_an_edit_of_a_source_file_changes_the_cache(tmp_path: Path) -> None:
     assert compiled._digest({source}) != before
 
 
-def test_an_edited_policy_of_a_user_is_compiled_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("edited", ["own.py", "helper.py"])
+def test_an_edited_policy_of_a_user_is_compiled_anew(tmp_path: Path, edited: str) -> None:
     """The second process finds the first one's compiled code, and must not use it."""
     code = (
         "from typing import NamedTuple\n"
         "from dpbandits.policies.policy import Parts, published\n"
         "from dpbandits.curators import Exact\n"
+        "IMPORT"
         "class Stubborn(NamedTuple):\n"
         "    arms: int\n"
         "    def act(self, curator, t, rng):\n"
-        "        return ARM, 1, -1e300\n"
+        "        return choice(), 1, -1e300\n"
         "@published('nobody')\n"
         "def stubborn(arms: int) -> Parts:\n"
         "    return Parts(Stubborn(arms), Exact.start(arms))\n"
@@ -175,7 +177,11 @@ def test_an_edited_policy_of_a_user_is_compiled_anew(tmp_path: Path) -> None:
     )
     chosen = []
     for arm in ("0", "1"):
-        (tmp_path / "own.py").write_text(code.replace("ARM", arm))
+        helper = f"from numba import njit\n@njit\ndef choice(): return {arm}\n"
+        (tmp_path / "helper.py").write_text(helper)
+        (tmp_path / "own.py").write_text(
+            code.replace("IMPORT", helper if edited == "own.py" else "from helper import choice\n")
+        )
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), "DPBANDITS_CACHE": str(tmp_path / "cache")}
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         done = subprocess.run([sys.executable, "-c", run], env=environment, capture_output=True, text=True, check=True)

@@ -9,10 +9,12 @@ import os
 import re
 import shutil
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -30,6 +32,7 @@ from dpbandits.simulation.loop import play as play_in_python
 OPTIONS = {"error_model": "numpy"}  # Python's checks for division by zero cost a factor of 6
 PART = {**OPTIONS, "forceinline": True}  # a call counts references to every array that it takes: up to a factor of 2
 PACKAGE = Path(dpbandits.__file__).parent
+INSTALLED = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 KEEP_SECONDS = 30 * 24 * 3600
 OURS = re.compile(r"loop-[0-9a-f]{16}")  # the folders that we make, and alone may remove
 
@@ -138,16 +141,27 @@ def _compile(loop: Callable[..., None], sources: frozenset[Path] | None) -> Call
 
 
 def _sources(classes: Iterable[type]) -> frozenset[Path] | None:
-    """The files that define the classes which are not ours. (What those files import is not looked at.)"""
-    files = set()
+    """The files that define the classes which are not ours, and those that they import, but for installed packages."""
+    files: dict[str, Path] = {}
     for cls in classes:
         module = cls.__module__
         if module.split(".")[0] != "dpbandits":
             file = getattr(sys.modules.get(module), "__file__", None)
             if file is None or module == "__main__":
                 return None
-            files.add(Path(file))
-    return frozenset(files)
+            files[module] = Path(file)
+            _add_imports(sys.modules[module], files)
+    return frozenset(files.values())
+
+
+def _add_imports(module: ModuleType, files: dict[str, Path]) -> None:
+    for value in list(vars(module).values()):
+        name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+        other = sys.modules.get(name) if isinstance(name, str) and name.split(".")[0] != "dpbandits" else None
+        file = getattr(other, "__file__", None)
+        if name not in files and file is not None and not file.startswith(INSTALLED):
+            files[name] = Path(file)
+            _add_imports(other, files)
 
 
 def _compiled_for(loop: Callable[..., None], parts: tuple[Any, ...]) -> Callable[..., None]:
