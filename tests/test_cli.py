@@ -173,7 +173,10 @@ def test_ctrl_c_stops_with_one_line() -> None:
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert out == ""
     assert err.strip() == "dpbandits: interrupted"

@@ -2,8 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +191,38 @@ def test_an_edited_policy_of_a_user_is_compiled_anew(tmp_path: Path, edited: str
         chosen.append(done.stdout.strip())
     assert chosen == ["0", "1"]
     assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interruption_while_compiling_is_not_lost() -> None:
+    """LLVM's callbacks swallow what is raised in them, so it is held back, and raised at the end."""
+    reached: list[bool] = []
+    with pytest.raises(KeyboardInterrupt):
+        _interrupted_while_compiling(reached)
+    assert reached
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with compiled.uninterrupted():  # and nothing is raised where nothing came
+        pass
+    with ThreadPoolExecutor(1) as pool:  # a thread that compiles is not where signals arrive
+        assert pool.submit(_handler_while_compiling).result() is signal.default_int_handler
+
+
+def _interrupted_while_compiling(reached: list[bool]) -> None:
+    with compiled.uninterrupted():
+        signal.raise_signal(signal.SIGINT)
+        reached.append(True)
+
+
+def _handler_while_compiling() -> Any:
+    with compiled.uninterrupted():
+        return signal.getsignal(signal.SIGINT)
 
 
 def test_parts_that_cannot_be_told_apart_are_refused() -> None:

@@ -123,7 +123,8 @@ def _compiled_or_plain(policy: Policy) -> tuple[Callable[..., None], bool]:
     streams = (np.random.default_rng(0), np.random.default_rng(1))
     try:
         play = compiled.trials_for(curator, agent)
-        play(curator, agent, floats, integers, table, np.zeros(1, np.int64), 0.0, *views, *streams)
+        with compiled.uninterrupted():
+            play(curator, agent, floats, integers, table, np.zeros(1, np.int64), 0.0, *views, *streams)
     except compiled.NOT_COMPILABLE:
         return trials.play_trials, False
     return play, True

@@ -8,11 +8,13 @@ import inspect
 import os
 import re
 import shutil
+import signal
 import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,8 +52,8 @@ def _register_functions() -> None:
                 register_jitable(**PART)(getattr(module, name))
 
 
-def _teach(verb: str, arity: int) -> None:
-    """Let compiled code call ``verb`` on any NamedTuple class that defines it."""
+def _teach(verb: str, arity: int, ours: bool) -> None:
+    """Let compiled code call ``verb`` on any NamedTuple class that defines it; ``ours`` are short enough to inline."""
     if verb in _taught:
         if _taught[verb] != arity:
             raise TypeError(f"{verb} takes {_taught[verb]} arguments in another part, and {arity} here: rename it")
@@ -70,7 +72,7 @@ def _teach(verb: str, arity: int) -> None:
         6: lambda self, a, b, c, d, e: method(self),
         7: lambda self, a, b, c, d, e, f: method(self),
     }[arity]
-    overload_method(BaseNamedTuple, verb, strict=False, jit_options=PART)(stub)
+    overload_method(BaseNamedTuple, verb, strict=False, jit_options=PART if ours else OPTIONS)(stub)
 
 
 def _classes(parts: Iterable[Any]) -> set[type]:
@@ -88,7 +90,8 @@ def _teach_class(cls: type) -> None:
         raise TypeError(f"{cls.__name__}.{clash[0]} is a field here and a method of another part: rename it")
     for verb, method in inspect.getmembers(cls, inspect.isfunction):  # inherited ones, too
         if not verb.startswith("_"):
-            _teach(verb, len(inspect.signature(method).parameters))
+            ours = cls.__module__.split(".")[0] == "dpbandits"
+            _teach(verb, len(inspect.signature(method).parameters), ours)
 
 
 def _digest(paths: Iterable[Path]) -> str:
@@ -180,6 +183,24 @@ def loop_for(*parts: Any) -> Callable[..., None]:
 def trials_for(curator: Any, agent: Any) -> Callable[..., None]:
     """``trials.play_trials``, compiled for parts of these classes."""
     return _compiled_for(trials.play_trials, (curator, agent))
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back while something is compiled: raised in a callback of LLVM's, it would be lost."""
+    here = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if here else None
+    if before is None:  # signals come to the main thread
+        yield
+        return
+    held: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if held:
+            signal.raise_signal(signal.SIGINT)
 
 
 def play(environment: Any, curator: Any, agent: Any, *rest: Any) -> None:

@@ -291,7 +291,8 @@ def _compiled(problem: Problem) -> Play:
     # One round here, so that it is compiled here: a worker that compiles may wait for an import of the caller's.
     pulls = np.zeros((1, policy.arms), np.int64)
     parts = (problem.environment, policy.curator, policy.agent, np.ones(1, np.int64), pulls)
-    play(*parts, random.rewards, random.noise, random.choices, None)
+    with compiled.uninterrupted():
+        play(*parts, random.rewards, random.noise, random.choices, None)
     return play
 
 
