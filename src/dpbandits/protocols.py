@@ -33,11 +33,11 @@ class Population(Protocol):
     def level(self, rng: Rng) -> float:
         """The next user's epsilon; 0 is a user who sends no response."""
 
-    def slope(self, least: float, rng: Rng) -> float:
+    def bit_slope(self, least: float, rng: Rng) -> float:
         """The attenuation of a private bit at the next user's epsilon; 0 if that is below ``least``."""
 
-    def slopes(self, least: float) -> tuple[Floats, float]:
-        """All that ``slope`` can be but 0, each as likely, and the share of users who have one; none if uncountable."""
+    def bit_slopes(self, least: float) -> tuple[Floats, float]:
+        """All that ``bit_slope`` can be but 0, each as likely, and the share of users who have one; none if many."""
 
 
 class Environment(Protocol):

@@ -46,23 +46,24 @@ class UCB(NamedTuple):
     alpha: float
     lag: int
     skip: bool
-    leader: Integers  # (2,): the arm that leads, and up to which round its rivals' ceiling stands
-    ceiling: Floats  # (4,): of the rivals, at round 0 and its rise in a round; the lead and the confidence at the look
+    lead_rounds: Integers  # (3,): the arm that leads, and from which round to which its rivals' ceiling stands
+    lead_values: Floats  # (4,): the ceiling at round 0, its rise in a round, and the lead and confidence at the look
 
     @classmethod
     def start(cls, arms: int, *, alpha: float = 4.0, lag: int = 0, skip: bool = True) -> Self:
-        """A fresh agent; ``alpha`` > 0 scales the confidence."""
-        return cls(arms, positive("alpha", alpha), lag, skip, np.zeros(2, np.int64), np.zeros(4))
+        """A fresh agent, for one run; ``alpha`` > 0 scales the confidence."""
+        return cls(arms, positive("alpha", alpha), lag, skip, np.zeros(3, np.int64), np.zeros(4))
 
     def act(self, curator: Curator, t: int, rng: Rng) -> tuple[int, int, float]:
-        best, until = self.leader
-        if t <= until:
-            bonus = self.bonus(curator, best, self.ceiling[3], 0)
-            lead = curator.mean(best) + bonus - self.highest(t)
-            if lead > KEPT * self.ceiling[2]:
-                return self.stint(curator, t, bonus, lead)
-        self.leader[1] = 0
-        confidence, due = self.alpha * positive_log(t - self.lag), self.alpha * positive_log(t)
+        if self.skip and self.lead_rounds[1] <= t <= self.lead_rounds[2]:
+            best = int(self.lead_rounds[0])
+            bonus = self.index_bonus(curator, best, self.lead_values[3], 0)
+            lead = curator.mean(best) + bonus - self.rivals_ceiling(t)
+            if lead > KEPT * self.lead_values[2]:
+                return self.leaders_stint(curator, t, bonus, lead)
+        self.lead_rounds[2] = 0
+        log_t = positive_log(t - self.lag)
+        confidence, due = self.alpha * log_t, self.alpha * positive_log(t)
         turn = (t - 1) % self.arms
         if not curator.ready(turn, due):
             return turn, 1, NO_LINE
@@ -71,7 +72,7 @@ class UCB(NamedTuple):
         for arm in range(self.arms):
             if not curator.ready(arm, due):
                 return arm, 1, NO_LINE
-            bonus = self.bonus(curator, arm, confidence, 0)
+            bonus = self.index_bonus(curator, arm, confidence, 0)
             index = curator.mean(arm) + bonus
             if index > first:
                 second, rival_bonus = first, max(rival_bonus, best_bonus)
@@ -83,29 +84,28 @@ class UCB(NamedTuple):
         ahead = t
         while ahead > 0 and not self.all_ready(curator, self.alpha * positive_log(t + ahead)):
             ahead //= 4
-        # No bonus grows faster than the confidence, and that not faster than it does now.
-        rise = rival_bonus * self.alpha / ((t - self.lag) * confidence)
-        self.leader[0], self.leader[1] = best, t + ahead
-        self.ceiling[0], self.ceiling[1] = second - rise * t + MARGIN * (1.0 + rival_bonus), rise
-        self.ceiling[2], self.ceiling[3] = first - second, confidence
-        return self.stint(curator, t, best_bonus, first - second)
+        rise = rival_bonus / ((t - self.lag) * log_t)  # no bonus grows faster than log t, and that not faster than now
+        self.lead_rounds[0], self.lead_rounds[1], self.lead_rounds[2] = best, t, t + ahead
+        self.lead_values[0], self.lead_values[1] = second - rise * t + MARGIN * (1.0 + rival_bonus), rise
+        self.lead_values[2], self.lead_values[3] = first - second, confidence
+        return self.leaders_stint(curator, t, best_bonus, first - second)
 
-    def bonus(self, curator: Curator, arm: int, confidence: float, ahead: int) -> float:
+    def index_bonus(self, curator: Curator, arm: int, confidence: float, ahead: int) -> float:
         """The least by which the arm's index exceeds its mean in the next ``ahead`` rounds; 0 is exact."""
         return math.sqrt(confidence / (2.0 * curator.samples(arm, ahead))) + curator.width(arm, confidence, ahead)
 
-    def highest(self, t: int) -> float:
+    def rivals_ceiling(self, t: int) -> float:
         """What no rival's index exceeds in round t."""
-        return self.ceiling[0] + self.ceiling[1] * t
+        return self.lead_values[0] + self.lead_values[1] * t
 
-    def stint(self, curator: Curator, t: int, bonus: float, lead: float) -> tuple[int, int, float]:
+    def leaders_stint(self, curator: Curator, t: int, bonus: float, lead: float) -> tuple[int, int, float]:
         """For how long to play the leader, which has this bonus and lead now, and above which line."""
-        best, until = self.leader
+        best = int(self.lead_rounds[0])
         # The lead falls by about this in a round, if the mean stays.
-        fall = bonus / curator.samples(best, 0) + self.ceiling[1]
-        rounds = min(max(int(min(SHARE * lead / fall, 1e15)), SHORTEST), until - t + 1)
-        bonus = self.bonus(curator, best, self.ceiling[3], rounds - 1)
-        return best, rounds, self.highest(t + rounds - 1) - bonus + MARGIN * (1.0 + bonus)
+        fall = bonus / curator.samples(best, 0) + self.lead_values[1]
+        rounds = min(max(int(min(SHARE * lead / fall, 1e15)), SHORTEST), int(self.lead_rounds[2]) - t + 1)
+        bonus = self.index_bonus(curator, best, self.lead_values[3], rounds - 1)
+        return best, rounds, self.rivals_ceiling(t + rounds - 1) - bonus + MARGIN * (1.0 + bonus)
 
     def all_ready(self, curator: Curator, due: float) -> bool:
         """Whether every arm's mean can still be bounded at this confidence."""

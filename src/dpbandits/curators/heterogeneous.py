@@ -76,12 +76,12 @@ class HeterogeneousLaplace(NamedTuple):
         for played in range(1, n + 1):
             level = environment.population.level(rewards)
             if level >= self.epsilon_min:
-                self.add(arm, laplace(self.given(environment, arm, rewards), 1.0, level, noise), level, noise)
+                self.add(arm, laplace(self.given_value(environment, arm, rewards), 1.0, level, noise), level, noise)
             if line > NO_LINE and self.mean(arm) <= line:
                 return played
         return n
 
-    def given(self, environment: Environment, arm: int, rng: Rng) -> float:
+    def given_value(self, environment: Environment, arm: int, rng: Rng) -> float:
         """What a device adds noise to."""
         if self.sigmoid:
             return sigmoid(environment.draw(arm, rng))
@@ -138,9 +138,9 @@ class HeterogeneousBernoulli(NamedTuple):
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         if level >= self.epsilon_min:
-            self.tally(arm, response, attenuation(level))
+            self.take_bit(arm, response, attenuation(level))
 
-    def tally(self, arm: int, response: float, slope: float) -> None:
+    def take_bit(self, arm: int, response: float, slope: float) -> None:
         """Take a response with this attenuation."""
         self.counts[arm] += 1
         self.sums[arm] += debias(response, slope)
@@ -161,7 +161,7 @@ class HeterogeneousBernoulli(NamedTuple):
                 played += self.add_many(environment, arm, step, line, noise)
             else:
                 played += self.add_few(environment, arm, FEW, line, rewards, noise)
-            if line > NO_LINE and self.mean(arm) <= line:
+            if line > NO_LINE and self.counts[arm] > 0 and self.mean(arm) <= line:
                 return played
         return played + self.add_few(environment, arm, n - played, line, rewards, noise)
 
@@ -172,25 +172,30 @@ class HeterogeneousBernoulli(NamedTuple):
     def safe_rounds(self, environment: Environment, arm: int, most: int, line: float) -> int:
         """How many rounds will hardly bring the mean down to ``line``, in whatever order their bits come; 0 is unknown.
 
-        A 0 brings the sum closer to line * count by line - g(0). Such losses add up to l in a round on average, with a
-        variance of at most v, and n rounds with l n + 2.5 sqrt(v n) = sum - line * count are wanted.
+        A bit x with g(x) below the line brings the sum closer to line * count by line - g(x). Such losses add up to l
+        in a round on average, with a variance of at most v; n with l n + 2.5 sqrt(v n) = sum - line * count is wanted.
         """
-        slopes, share = environment.population.slopes(self.epsilon_min)
+        slopes, share = environment.population.bit_slopes(self.epsilon_min)
         if slopes.size == 0 or slopes.size > MOST_LEVELS:
             return 0
         if line <= NO_LINE:
             return most
         mean, drift, variance = self.given_mean(environment, arm), 0.0, 0.0
         for j in range(slopes.size):
-            loss = max(line - debias(0.0, slopes[j]), 0.0)
-            chance = share / slopes.size * (1.0 - attenuate(mean, slopes[j]))
-            drift += chance * loss
-            variance += chance * loss * loss
+            one = share / slopes.size * attenuate(mean, slopes[j])
+            zero = share / slopes.size - one
+            loss_of_one, loss_of_zero = self.bit_losses(line, slopes[j])
+            drift += one * loss_of_one + zero * loss_of_zero
+            variance += one * loss_of_one * loss_of_one + zero * loss_of_zero * loss_of_zero
         slack = self.sums[arm] - line * self.counts[arm]
         if slack <= 0.0 or variance <= 0.0:
             return 0 if slack <= 0.0 else most
         root = slack / (1.25 * math.sqrt(variance) + math.sqrt(1.5625 * variance + drift * slack))
         return int(min(root * root, float(most)))
+
+    def bit_losses(self, line: float, slope: float) -> tuple[float, float]:
+        """By how much a 1 and a 0 at this attenuation bring the sum closer to line * count."""
+        return max(line - debias(1.0, slope), 0.0), max(line - debias(0.0, slope), 0.0)
 
     def add_few(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
         """Play up to n rounds, until the mean is no longer above ``line``; how many that took."""
@@ -199,20 +204,20 @@ class HeterogeneousBernoulli(NamedTuple):
         played = 0
         while played < n:
             played += 1
-            slope = environment.population.slope(self.epsilon_min, rewards)
+            slope = environment.population.bit_slope(self.epsilon_min, rewards)
             heard, safe = (1.0, slope) if slope > 0.0 else (0.0, 1.0)  # products, as no processor foresees who is heard
             response = 1.0 if noise.random() < attenuate(mean, slope) else 0.0
             count += heard
             total += heard * debias(response, safe)
             variance += heard * debias_variance(safe)
-            if line > NO_LINE and total <= line * count:
+            if line > NO_LINE and count > 0.0 and total <= line * count:
                 break
         self.counts[arm], self.sums[arm], self.variances[arm] = int(count), total, variance
         return played
 
     def add_many(self, environment: Environment, arm: int, n: int, line: float, rng: Rng) -> int:
         """``add_few``, drawn at once: the users at each level, then their bits, and the order only if it can matter."""
-        mean, (slopes, share) = self.given_mean(environment, arm), environment.population.slopes(self.epsilon_min)
+        mean, (slopes, share) = self.given_mean(environment, arm), environment.population.bit_slopes(self.epsilon_min)
         ones, zeros = np.empty(slopes.size), np.empty(slopes.size)
         left, loss = successes(n, share, rng), 0.0
         for j in range(slopes.size):
@@ -220,7 +225,8 @@ class HeterogeneousBernoulli(NamedTuple):
             left -= here
             ones[j] = successes(int(here), attenuate(mean, slopes[j]), rng)
             zeros[j] = here - ones[j]
-            loss += zeros[j] * max(line - debias(0.0, slopes[j]), 0.0)
+            loss_of_one, loss_of_zero = self.bit_losses(line, slopes[j])
+            loss += ones[j] * loss_of_one + zeros[j] * loss_of_zero
         if line <= NO_LINE or loss < (self.sums[arm] - line * self.counts[arm]) * (1.0 - 1e-9):
             for j in range(slopes.size):
                 self.counts[arm] += int(ones[j] + zeros[j])
@@ -232,12 +238,12 @@ class HeterogeneousBernoulli(NamedTuple):
             for j in range(slopes.size):
                 if place < ones[j]:
                     ones[j] -= 1.0
-                    self.tally(arm, 1.0, slopes[j])
+                    self.take_bit(arm, 1.0, slopes[j])
                     break
                 place -= ones[j]
                 if place < zeros[j]:
                     zeros[j] -= 1.0
-                    self.tally(arm, 0.0, slopes[j])
+                    self.take_bit(arm, 0.0, slopes[j])
                     break
                 place -= zeros[j]
             if self.mean(arm) <= line:

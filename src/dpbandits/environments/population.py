@@ -40,12 +40,12 @@ class Levels(NamedTuple):
             return self.values[0]
         return self.values[int(rng.random() * self.values.size)]
 
-    def slope(self, least: float, rng: Rng) -> float:
+    def bit_slope(self, least: float, rng: Rng) -> float:
         i = int(rng.random() * self.values.size) if self.values.size > 1 else 0
         slope = self.attenuations[i]
         return slope if self.values[i] >= least else 0.0
 
-    def slopes(self, least: float) -> tuple[Floats, float]:
+    def bit_slopes(self, least: float) -> tuple[Floats, float]:
         first = 0
         while first < self.values.size and self.values[first] < least:
             first += 1
@@ -69,11 +69,11 @@ class NormalLevels(NamedTuple):
     def level(self, rng: Rng) -> float:
         return min(max(self.center + self.sd * rng.standard_normal(), 0.0), HIGHEST)
 
-    def slope(self, least: float, rng: Rng) -> float:
+    def bit_slope(self, least: float, rng: Rng) -> float:
         level = self.level(rng)
         return attenuation(level) if level >= least else 0.0
 
-    def slopes(self, least: float) -> tuple[Floats, float]:
+    def bit_slopes(self, least: float) -> tuple[Floats, float]:
         return np.zeros(0), 0.0
 
     def share_of_at_least(self, level: float) -> float:

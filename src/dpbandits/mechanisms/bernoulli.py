@@ -60,6 +60,8 @@ def bits_above(total: float, count: int, line: float, most: int, p: float, rng: 
         likely = math.sqrt(1.5625 + max(zeros_needed, 0.0)) - 1.25  # likely^2 + 2.5 likely = zeros_needed
         longest = max(zeros_needed, likely * likely / (1.0 - p + 1e-300))
         n = most if longest >= most else max(int(longest), 1)
+    elif line == 0.0 and total <= 0.0:
+        n = 1  # the first 0 reaches the line
     ones = successes(n, p, rng)
     if n - ones < zeros_needed or n == 1:
         return n, ones
