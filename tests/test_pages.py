@@ -1,5 +1,6 @@
 """The documentation is run: what a page tells a reader to type works."""
 
+import doctest
 import os
 import re
 import subprocess
@@ -23,6 +24,12 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path) -> None:
     module.write_text("\n".join(blocks))
     environment = {**os.environ, "MPLBACKEND": "Agg"}
     subprocess.run([sys.executable, "-m", "doctest", str(module)], cwd=tmp_path, check=True, env=environment)
+
+
+def test_the_example_of_the_page_on_simulation_runs() -> None:
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "concepts" / "simulation.md"), module_relative=False)
+    assert tried > 4
+    assert failed == 0
 
 
 def test_the_commands_of_the_readme_are_understood(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ class UCB(NamedTuple):
     ...     curator.add(agent.act(curator, t, rng)[0], reward, 0.0, rng)
     >>> arm, stint, line = agent.act(curator, 3, rng)
     >>> arm, stint, round(float(line), 3)
-    (np.int64(1), 4, 2.09)
+    (1, 4, 2.09)
     """
 
     arms: int
