@@ -153,8 +153,14 @@ def test_bad_input_is_one_line_and_status_2(
 
 
 def test_ctrl_c_stops_with_one_line() -> None:
-    """Interrupted as a terminal would do it, as soon as the command has been read."""
-    code = "import dpbandits.cli, dpbandits.simulation; print('ready', flush=True); dpbandits.cli.main()"
+    """Interrupted as a terminal would do it, as soon as the command has been read.
+
+    Where the tests run in the background, a shell may have told all of us to ignore it.
+    """
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "import dpbandits.cli, dpbandits.simulation; print('ready', flush=True); dpbandits.cli.main()"
+    )
     words = [
         sys.executable,
         "-c",
@@ -168,15 +174,15 @@ def test_ctrl_c_stops_with_one_line() -> None:
         "--runs",
         "4",
     ]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    try:
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert out == ""
     assert err.strip() == "dpbandits: interrupted"

@@ -90,8 +90,11 @@ def _teach_class(cls: type) -> None:
         raise TypeError(f"{cls.__name__}.{clash[0]} is a field here and a method of another part: rename it")
     for verb, method in inspect.getmembers(cls, inspect.isfunction):  # inherited ones, too
         if not verb.startswith("_"):
-            ours = cls.__module__.split(".")[0] == "dpbandits"
-            _teach(verb, len(inspect.signature(method).parameters), ours)
+            _teach(verb, len(inspect.signature(method).parameters), _is_ours(cls.__module__))
+
+
+def _is_ours(module: str) -> bool:
+    return module.split(".")[0] == "dpbandits"
 
 
 def _digest(paths: Iterable[Path]) -> str:
@@ -148,7 +151,7 @@ def _sources(classes: Iterable[type]) -> frozenset[Path] | None:
     files: dict[str, Path] = {}
     for cls in classes:
         module = cls.__module__
-        if module.split(".")[0] != "dpbandits":
+        if not _is_ours(module):
             file = getattr(sys.modules.get(module), "__file__", None)
             if file is None or module == "__main__":
                 return None
@@ -160,7 +163,7 @@ def _sources(classes: Iterable[type]) -> frozenset[Path] | None:
 def _add_imports(module: ModuleType, files: dict[str, Path]) -> None:
     for value in list(vars(module).values()):
         name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
-        other = sys.modules.get(name) if isinstance(name, str) and name.split(".")[0] != "dpbandits" else None
+        other = sys.modules.get(name) if isinstance(name, str) and not _is_ours(name) else None
         file = getattr(other, "__file__", None)
         if name not in files and file is not None and not file.startswith(INSTALLED):
             files[name] = Path(file)
@@ -170,7 +173,7 @@ def _add_imports(module: ModuleType, files: dict[str, Path]) -> None:
 def _compiled_for(loop: Callable[..., None], parts: tuple[Any, ...]) -> Callable[..., None]:
     with _lock:  # Numba's cache folder is a global setting
         classes = _classes(parts)
-        for cls in classes:
+        for cls in sorted(classes, key=lambda cls: not _is_ours(cls.__module__)):
             _teach_class(cls)
         return _compile(loop, _sources(classes))
 
