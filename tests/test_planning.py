@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -15,29 +14,12 @@ import pytest
 import dpbandits as dp
 from dpbandits import policies
 from dpbandits.bounds.divergences import kl_across
-from dpbandits.cli import main
 from dpbandits.errors import InputError
 from dpbandits.planning import ask, plan, plan_levels
 from dpbandits.planning.grid import SLOW, candidates, play
 
 Command = Callable[..., tuple[int, str, str]]
 TWO = ("--arms", "0.9,0.6", "--horizon", "1e4", "--runs", "4", "--policy", "adap-klucb", "--policy", "ldp-ucb-b")
-
-
-@pytest.fixture
-def dpbandits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """The command, called in this process: exit status, standard output, standard error."""
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["dpbandits", *words])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return code, *capsys.readouterr()
-
-    return call
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Callable
 
 import matplotlib
@@ -15,7 +14,6 @@ import dpbandits as dp
 from dpbandits import bounds
 from dpbandits.bounds import central, divergences
 from dpbandits.bounds.text import law, problem
-from dpbandits.cli import main
 from dpbandits.environments.distributions import Beta
 from dpbandits.errors import InputError
 from dpbandits.privacy import Guarantee
@@ -23,22 +21,6 @@ from dpbandits.privacy import Guarantee
 matplotlib.use("Agg")
 
 Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def dpbandits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """The command, called in this process: exit status, standard output, standard error."""
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["dpbandits", *words])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return code, *capsys.readouterr()
-
-    return call
 
 
 C2 = ("--arms", "0.75,0.625,0.5", "--horizon", "1e7", "--epsilon", "1")

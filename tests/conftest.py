@@ -1,18 +1,38 @@
-"""Fixtures that several tests of exact noise share."""
+"""What several tests share: the command line, and a test of fit."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 
 import pytest
 from scipy import stats
 
+from dpbandits.cli import main
+
 #: The probability that a correct sampler fails one chi-square test here (by the chi-square approximation).
 FAILURE = 1e-9
 
+Command = Callable[..., tuple[int, str, str]]
 Fit = Callable[[Iterable[int], Callable[[int], float]], bool]
+
+
+@pytest.fixture
+def dpbandits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """The command, called in this process: exit status, standard output, standard error."""
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["dpbandits", *words])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return code, *capsys.readouterr()
+
+    return call
 
 
 def fits(draws: Iterable[int], pmf: Callable[[int], float]) -> bool:
