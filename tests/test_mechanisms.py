@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from dpbandits.curators import Batch, HeterogeneousBernoulli, HeterogeneousLaplace, Hybrid, HybridOfAll, Tree
-from dpbandits.mechanisms import attenuation, bits_above, debias, debias_variance, response_probability, successes
+from dpbandits.mechanisms import (
+    attenuate,
+    attenuation,
+    bits_above,
+    debias,
+    debias_variance,
+    response_probability,
+    successes,
+)
 from dpbandits.numerics import kl, kl_upper
 
 DRAWS = 20_000
@@ -139,6 +147,15 @@ def test_kl_upper_is_the_root_that_bisection_finds() -> None:
             middle = 0.5 * (low + high)
             low, high = (middle, high) if kl(p, middle) <= budget else (low, middle)
         assert kl_upper(p, budget) == pytest.approx(low, abs=2e-9 if budget < 1e-9 else 1e-11)
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 0.2, 1.0, 5.0, 100.0])
+@pytest.mark.parametrize("mean", [0.0, 0.3, 1.0])
+def test_two_ways_to_write_the_probability_of_a_one_agree(mean: float, epsilon: float) -> None:
+    """And the second is what ``debias`` undoes."""
+    slope = attenuation(epsilon)
+    assert attenuate(mean, slope) == pytest.approx(response_probability(mean, epsilon), abs=1e-15)
+    assert debias(attenuate(mean, slope), slope) == pytest.approx(mean, abs=1e-15 / slope)
 
 
 def test_bits_above_a_line_have_the_law_of_single_bits() -> None:

@@ -208,7 +208,8 @@ def uninterrupted() -> Iterator[None]:
 
 def play(environment: Any, curator: Any, agent: Any, *rest: Any) -> None:
     """``loop.play``, compiled for these parts and played."""
-    loop_for(environment, curator, agent)(environment, curator, agent, *rest)
+    with uninterrupted():
+        loop_for(environment, curator, agent)(environment, curator, agent, *rest)
 
 
 _register_functions()
