@@ -11,6 +11,7 @@ import pytest
 
 from dpbandits.cli import main
 from dpbandits.policies import lookup
+from dpbandits.simulation.store import Store
 
 ADAP = "simulate adap-klucb --arms 0.75,0.625,0.5,0.375,0.25 --epsilon 1"
 
@@ -186,3 +187,18 @@ def test_ctrl_c_stops_with_one_line() -> None:
     assert process.returncode == 130
     assert out == ""
     assert err.strip() == "dpbandits: interrupted"
+
+
+def test_cache_shows_where_compiled_code_is_and_clears_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DPBANDITS_CACHE", str(tmp_path))
+    Store(tmp_path).write("ab" * 32, b"machine code")
+    record = json.loads(run(capsys, monkeypatch, "cache --json")[1])
+    assert record["folder"] == str(tmp_path)
+    assert record["entries"] == 1
+    assert record["bytes"] > 12
+    assert json.loads(run(capsys, monkeypatch, "cache --clear --json")[1])["removed"] == 1
+    status, out, _ = run(capsys, monkeypatch, "cache")
+    assert status == 0
+    assert "0 compiled loops" in out

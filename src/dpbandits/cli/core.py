@@ -1,4 +1,4 @@
-"""The core's commands: policies, simulate, bench."""
+"""The core's commands: policies, simulate, bench, cache."""
 
 from __future__ import annotations
 
@@ -102,6 +102,29 @@ def bench(quick: bool, as_json: bool) -> None:
         ["case", "measured", "target", "verdict"],
         [[row["case"], row["measured"], row["target"], verdicts[row["holds"]]] for row in rows],
     )
+
+
+@app.command()
+@click.option("--clear", is_flag=True, help="Remove it; it will be compiled again when it is needed.")
+@as_json
+def cache(clear: bool, as_json: bool) -> None:
+    """Show where compiled code is kept, and how much of it there is.
+
+    The folder is dpbandits in the user's cache folder, or what DPBANDITS_CACHE says.
+    """
+    from dpbandits.simulation.store import Store, folder
+
+    store = Store(folder())
+    removed = store.clear() if clear else None
+    held = store.contents()
+    if as_json:
+        record = {"folder": str(store.path), "entries": held.entries, "bytes": held.bytes}
+        click.echo(json.dumps(record | ({} if removed is None else {"removed": removed.entries})))
+        return
+    if removed is not None:
+        click.echo(f"removed     {removed.entries} entries, {removed.bytes / 1e6:.1f} MB")
+    click.echo(f"folder      {store.path}")
+    click.echo(f"holds       {held.entries} compiled loops, {held.bytes / 1e6:.1f} MB")
 
 
 def _range(text: str | None) -> tuple[float, float] | None:

@@ -80,8 +80,10 @@ class Mixed(NamedTuple):
             reward = self.first[arm] + (self.second[arm] - self.first[arm]) * rng.random()
         elif code == 3:
             reward = self.first[arm] + self.second[arm] * rng.standard_normal()
-        else:
+        elif code == 4:
             reward = self.values[self.starts[arm] + int(rng.random() * self.sizes[arm])]
+        else:
+            raise ValueError("no way is written to draw from this distribution")
         if self.clipped:
             reward = (min(max(reward, self.low), self.high) - self.low) / (self.high - self.low)
         return reward

@@ -1,4 +1,8 @@
-"""The only module that knows Numba: teaches it our verbs, and compiles the loop."""
+"""The only module that knows Numba: it compiles the loops for the parts that they play with.
+
+Every class of parts becomes a Numba type of its own, with the methods of that class. So the fields and methods of two
+parts may have the same names. Plain functions that the methods call are found and compiled too.
+"""
 
 from __future__ import annotations
 
@@ -6,186 +10,195 @@ import functools
 import hashlib
 import inspect
 import os
-import re
-import shutil
+import pickle
 import signal
 import sys
-import sysconfig
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import llvmlite
 import numba
+import numpy as np
+from numba.core import types
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.datamodel.models import TupleModel
 from numba.core.errors import NumbaError
-from numba.core.types import BaseNamedTuple
-from numba.extending import overload_method, register_jitable
+from numba.core.serialize import dumps
+from numba.core.typing.typeof import typeof_impl
+from numba.extending import overload_method, register_jitable, register_model
 
-import dpbandits
-from dpbandits import mechanisms, numerics
-from dpbandits.curators import hybrid, rounds, tree
-from dpbandits.privacy import release_points
-from dpbandits.simulation import trials
-from dpbandits.simulation.loop import play as play_in_python
+from dpbandits.simulation import loop, trials
+from dpbandits.simulation.reach import Reach, reach
+from dpbandits.simulation.store import Store, folder
 
 OPTIONS = {"error_model": "numpy"}  # Python's checks for division by zero cost a factor of 6
-PART = {**OPTIONS, "forceinline": True}  # a call counts references to every array that it takes: up to a factor of 2
-PACKAGE = Path(dpbandits.__file__).parent
-INSTALLED = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-KEEP_SECONDS = 30 * 24 * 3600
-OURS = re.compile(r"loop-[0-9a-f]{16}")  # the folders that we make, and alone may remove
+INLINED = {**OPTIONS, "forceinline": True}  # a call counts references to every array that it takes: up to a factor of 2
 
 #: What is raised for parts that only plain Python can play.
 NOT_COMPILABLE = (NumbaError, TypeError)
 
 _lock = threading.Lock()
-_taught: dict[str, int] = {}  # verb: number of its arguments
 
 
-def _register_functions() -> None:
-    for module in (numerics, mechanisms, release_points, rounds, tree, hybrid):
-        for name in module.__all__:
-            if inspect.isfunction(getattr(module, name)):
-                register_jitable(**PART)(getattr(module, name))
+class PartType(types.NamedTuple):
+    """The Numba type of a part. Each class of parts has a subclass of this one, which holds its methods."""
+
+    def __reduce__(self) -> Any:
+        return _part_type, (self.instance_class, self.types)
 
 
-def _teach(verb: str, arity: int, ours: bool) -> None:
-    """Let compiled code call ``verb`` on any NamedTuple class that defines it; ``ours`` are short enough to inline."""
-    if verb in _taught:
-        if _taught[verb] != arity:
-            raise TypeError(f"{verb} takes {_taught[verb]} arguments in another part, and {arity} here: rename it")
-        return
-    _taught[verb] = arity
-
-    def method(self: Any) -> Any:
-        return getattr(self.instance_class, verb, None)
-
-    stub = {
-        1: lambda self: method(self),
-        2: lambda self, a: method(self),
-        3: lambda self, a, b: method(self),
-        4: lambda self, a, b, c: method(self),
-        5: lambda self, a, b, c, d: method(self),
-        6: lambda self, a, b, c, d, e: method(self),
-        7: lambda self, a, b, c, d, e, f: method(self),
-    }[arity]
-    overload_method(BaseNamedTuple, verb, strict=False, jit_options=PART if ours else OPTIONS)(stub)
-
-
-def _classes(parts: Iterable[Any]) -> set[type]:
-    """The NamedTuple classes of these parts and of the parts inside them."""
-    found = set()
-    for part in parts:
-        if isinstance(part, tuple):
-            found |= {type(part)} | _classes(part)
-    return found
-
-
-def _teach_class(cls: type) -> None:
-    clash = sorted({*getattr(cls, "_fields", ())} & {*_taught})
-    if clash:
-        raise TypeError(f"{cls.__name__}.{clash[0]} is a field here and a method of another part: rename it")
-    for verb, method in inspect.getmembers(cls, inspect.isfunction):  # inherited ones, too
-        if not verb.startswith("_"):
-            _teach(verb, len(inspect.signature(method).parameters), _is_ours(cls.__module__))
-
-
-def _is_ours(module: str) -> bool:
-    return module.split(".")[0] == "dpbandits"
-
-
-def _digest(paths: Iterable[Path]) -> str:
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    for path in sorted(paths):
-        digest.update(str(path).encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def cache_folder() -> Path:
-    """Where compiled code is kept: DPBANDITS_CACHE, or the user's cache folder."""
-    root = os.environ.get("DPBANDITS_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "dpbandits"
-    try:
-        return Path(root).expanduser()
-    except RuntimeError:  # nobody's home
-        return Path(root)
-
-
-def _prepare(folder: Path) -> bool:
-    """Make the folder and drop those that no run has used for a month; False where nothing can be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        os.utime(folder)
-        for other in folder.parent.iterdir():
-            if OURS.fullmatch(other.name) and other.stat().st_mtime < time.time() - KEEP_SECONDS:
-                shutil.rmtree(other, ignore_errors=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
+def _part_type(cls: type, fields: tuple[Any, ...]) -> PartType:
+    return _type_class(cls)(fields, cls)
 
 
 @functools.cache
-def _compile(loop: Callable[..., None], sources: frozenset[Path] | None) -> Callable[..., None]:
-    """A loop, compiled, with a disk cache that any edit of our sources, or of ``sources``, invalidates.
+def _type_class(cls: type) -> type[PartType]:
+    """The Numba type class for a class of parts, with the methods of that class."""
+    made = type(cls.__qualname__, (PartType,), {})
+    register_model(made)(TupleModel)
+    typeof_impl.register(cls)(lambda part, context: made(tuple(typeof_impl(value, context) for value in part), cls))
+    for name, method in inspect.getmembers(cls, inspect.isfunction):  # inherited ones, too
+        if not name.startswith("_"):
+            overload_method(made, name, jit_options=_options(method))(_returning(method))
+    return made
 
-    Numba's own cache looks only at the file of the loop, which calls into all others; so its folder is named by a hash
-    of all of them. None stands for classes without a source file, whose code is not kept.
+
+def _returning(method: Callable[..., Any]) -> Callable[..., Any]:
+    """What Numba asks for the implementation of a method: a function with the same signature that returns it."""
+
+    @functools.wraps(method)
+    def implementation(*args: Any) -> Callable[..., Any]:
+        return method
+
+    return implementation
+
+
+@functools.cache
+def _register_function(function: Any) -> None:
+    register_jitable(**_options(function))(function)
+
+
+def _options(function: Any) -> dict[str, Any]:
+    """Our own functions are short enough to be inlined; users' may not be."""
+    return INLINED if function.__module__.split(".")[0] == "dpbandits" else OPTIONS
+
+
+def _classes(parts: Iterable[Any]) -> Iterator[type]:
+    """The classes of these parts and of the parts inside them."""
+    for part in parts:
+        if isinstance(part, tuple):
+            yield type(part)
+            yield from _classes(part)
+
+
+@functools.cache
+def _reach(function: Any, classes: tuple[type, ...]) -> Reach:
+    return reach([function], classes)
+
+
+class CodeOnDisk(_Cache):
+    """What a dispatcher of Numba asks for code that was compiled earlier, one stored entry for each signature.
+
+    Numba's own cache keeps an index in which it names files by counting them. Two processes that compile at once can
+    take the same name, and one policy's code then runs as another's.
     """
-    if sources is None:
-        return numba.njit(nogil=True, **OPTIONS)(loop)
-    folder = cache_folder() / f"loop-{_digest([*PACKAGE.rglob('*.py'), *sources])}"
-    if not _prepare(folder):
-        return numba.njit(nogil=True, **OPTIONS)(loop)
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)
-    try:
-        return numba.njit(cache=True, nogil=True, **OPTIONS)(loop)
-    finally:
-        numba.config.CACHE_DIR = before
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    @property
+    def cache_path(self) -> str:
+        return str(folder())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The code for this signature; None where there is none, or where it is not what was asked for."""
+        target_context.refresh()
+        key = self._key(sig, target_context.codegen())
+        content = None if key is None else Store(folder()).read(key)
+        if content is None:
+            return None
+        try:
+            found = CompileResult._rebuild(target_context, *pickle.loads(content))
+        except Exception:  # whatever is wrong with what was stored, it can be compiled anew
+            return None
+        return found if tuple(found.signature.args) == tuple(sig) else None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        key = self._key(sig, data.codegen)
+        if key is not None and not data.lifted and not data.library.has_dynamic_globals:
+            Store(folder()).write(key, dumps(data._reduce()))
+
+    def _key(self, sig: Any, codegen: Any) -> str | None:
+        """A digest of everything that the machine code depends on; None where some of it cannot be described."""
+        classes = tuple(dict.fromkeys(_part_classes(sig)))
+        if not all(map(_is_importable, classes)):
+            return None
+        code = _reach(self._function, classes).digest
+        if code is None:
+            return None
+        names = [f"{cls.__module__}.{cls.__qualname__}" for cls in classes]
+        versions = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
+        settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
+        described = (str(sig), names, code, versions, settings, codegen.magic_tuple(), sorted(OPTIONS.items()))
+        return hashlib.sha256(repr(described).encode()).hexdigest()
+
+    def enable(self) -> None:
+        pass
+
+    def disable(self) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
 
 
-def _sources(classes: Iterable[type]) -> frozenset[Path] | None:
-    """The files that define the classes which are not ours, and those that they import, but for installed packages."""
-    files: dict[str, Path] = {}
-    for cls in classes:
-        module = cls.__module__
-        if not _is_ours(module):
-            file = getattr(sys.modules.get(module), "__file__", None)
-            if file is None or module == "__main__":
-                return None
-            files[module] = Path(file)
-            _add_imports(sys.modules[module], files)
-    return frozenset(files.values())
+def _part_classes(signature: Iterable[Any]) -> Iterator[type]:
+    """The classes of the parts in a signature, in order."""
+    for each in signature:
+        if isinstance(each, types.BaseTuple):
+            if isinstance(each, types.BaseNamedTuple):
+                yield each.instance_class
+            yield from _part_classes(each)
 
 
-def _add_imports(module: ModuleType, files: dict[str, Path]) -> None:
-    for value in list(vars(module).values()):
-        name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
-        other = sys.modules.get(name) if isinstance(name, str) and not _is_ours(name) else None
-        file = getattr(other, "__file__", None)
-        if name not in files and file is not None and not file.startswith(INSTALLED):
-            files[name] = Path(file)
-            _add_imports(other, files)
+def _is_importable(cls: type) -> bool:
+    """Whether another process finds this class by its name."""
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is cls and cls.__module__ != "__main__"
 
 
-def _compiled_for(loop: Callable[..., None], parts: tuple[Any, ...]) -> Callable[..., None]:
-    with _lock:  # Numba's cache folder is a global setting
-        classes = _classes(parts)
-        for cls in sorted(classes, key=lambda cls: not _is_ours(cls.__module__)):
-            _teach_class(cls)
-        return _compile(loop, _sources(classes))
+@functools.cache
+def _dispatcher(function: Any) -> Any:
+    made = numba.njit(nogil=True, **OPTIONS)(function)
+    made._cache = CodeOnDisk(function)
+    return made
 
 
-def loop_for(*parts: Any) -> Callable[..., None]:
+def compiled(function: Any, *parts: Any) -> Any:
+    """``function``, to be called with parts of the classes of ``parts``, compiled when it is first called."""
+    with _lock:
+        classes = tuple(dict.fromkeys(_classes(parts)))
+        for cls in classes:
+            _type_class(cls)
+        for helper in _reach(function, classes).functions:
+            if helper is not function:
+                _register_function(helper)
+        return _dispatcher(function)
+
+
+def loop_for(environment: Any, curator: Any, agent: Any) -> Any:
     """``loop.play``, compiled for parts of these classes."""
-    return _compiled_for(play_in_python, parts)
+    return compiled(loop.play, environment, curator, agent)
 
 
-def trials_for(curator: Any, agent: Any) -> Callable[..., None]:
+def trials_for(curator: Any, agent: Any) -> Any:
     """``trials.play_trials``, compiled for parts of these classes."""
-    return _compiled_for(trials.play_trials, (curator, agent))
+    return compiled(trials.play_trials, curator, agent)
 
 
 @contextmanager
@@ -210,6 +223,3 @@ def play(environment: Any, curator: Any, agent: Any, *rest: Any) -> None:
     """``loop.play``, compiled for these parts and played."""
     with uninterrupted():
         loop_for(environment, curator, agent)(environment, curator, agent, *rest)
-
-
-_register_functions()

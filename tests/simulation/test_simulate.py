@@ -1,10 +1,7 @@
 """Runs and traces: seeds, workers, checkpoints, files, and a user's own log."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -149,50 +146,6 @@ def test_interrupted_runs_are_kept() -> None:
     assert np.array_equal(whole.pulls[: partial.runs], partial.pulls)
 
 
-def test_an_edit_of_a_source_file_changes_the_cache(tmp_path: Path) -> None:
-    source = tmp_path / "own.py"
-    source.write_text("A = 1")
-    before = compiled._digest({source})
-    source.write_text("A = 2")
-    assert compiled._digest({source}) != before
-
-
-@pytest.mark.parametrize("edited", ["own.py", "helper.py"])
-def test_an_edited_policy_of_a_user_is_compiled_anew(tmp_path: Path, edited: str) -> None:
-    """The second process finds the first one's compiled code, and must not use it."""
-    code = (
-        "from typing import NamedTuple\n"
-        "from dpbandits.policies.policy import Parts, published\n"
-        "from dpbandits.curators import Exact\n"
-        "IMPORT"
-        "class Stubborn(NamedTuple):\n"
-        "    arms: int\n"
-        "    def act(self, curator, t, rng):\n"
-        "        return choice(), 1, -1e300\n"
-        "@published('nobody')\n"
-        "def stubborn(arms: int) -> Parts:\n"
-        "    return Parts(Stubborn(arms), Exact.start(arms))\n"
-    )
-    run = (
-        "import dpbandits as dp, own\n"
-        "t = dp.simulate(own.stubborn, arms='0.9,0.5', horizon=50, runs=1, arm_order='given')\n"
-        "print(t.pulls[0, -1].argmax())\n"
-    )
-    chosen = []
-    for arm in ("0", "1"):
-        helper = f"from numba import njit\n@njit\ndef choice(): return {arm}\n"
-        (tmp_path / "helper.py").write_text(helper)
-        (tmp_path / "own.py").write_text(
-            code.replace("IMPORT", helper if edited == "own.py" else "from helper import choice\n")
-        )
-        environment = {**os.environ, "PYTHONPATH": str(tmp_path), "DPBANDITS_CACHE": str(tmp_path / "cache")}
-        environment["PYTHONDONTWRITEBYTECODE"] = "1"
-        done = subprocess.run([sys.executable, "-c", run], env=environment, capture_output=True, text=True, check=True)
-        chosen.append(done.stdout.strip())
-    assert chosen == ["0", "1"]
-    assert len(list((tmp_path / "cache").iterdir())) == 2
-
-
 @pytest.fixture
 def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -223,30 +176,6 @@ def _interrupted_while_compiling(reached: list[bool]) -> None:
 def _handler_while_compiling() -> Any:
     with compiled.uninterrupted():
         return signal.getsignal(signal.SIGINT)
-
-
-def test_parts_that_cannot_be_told_apart_are_refused() -> None:
-    from typing import NamedTuple
-
-    class Clash(NamedTuple):
-        mean: float
-
-    with pytest.raises(TypeError, match="mean is a field here and a method of another part"):
-        compiled.loop_for(Clash(0.0), *_parts())
-
-
-def _parts() -> tuple[object, ...]:
-    policy = dp.policies.ucb1(arms=2)
-    return policy.curator, policy.agent
-
-
-def test_the_cache_is_cleaned_of_our_own_folders_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = 0.0
-    for name in ("precious", "loop-0123456789abcdef", "loop-notes"):
-        (tmp_path / name).mkdir()
-        os.utime(tmp_path / name, (old, old))
-    assert compiled._prepare(tmp_path / "loop-aaaaaaaaaaaaaaaa")
-    assert {folder.name for folder in tmp_path.iterdir()} == {"precious", "loop-notes", "loop-aaaaaaaaaaaaaaaa"}
 
 
 def test_numpy_numbers_are_numbers_and_other_things_are_refused_by_name() -> None:

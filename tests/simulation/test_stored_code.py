@@ -1,0 +1,263 @@
+"""Compiled code that is kept on disk is the code that was asked for, or it is not used."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from dpbandits.policies import lookup
+from dpbandits.simulation.reach import reach
+from dpbandits.simulation.store import KEEP_SECONDS, Store
+
+KEYS = [f"{number:064x}" for number in range(3)]
+PLAYED = Path(__file__).with_name("played.py")
+
+
+def start(cache: Path, *policies: str, first: str = "") -> subprocess.Popen[str]:
+    """A process that plays these policies and checks them; ``first`` is code that it runs before."""
+    code = f"import sys; sys.path.insert(0, {str(PLAYED.parent)!r}); sys.argv[1:] = {list(policies)!r}\n{first}\n"
+    code += "import json, played; print(json.dumps(played.check(sys.argv[1:])))"
+    environment = {**os.environ, "DPBANDITS_CACHE": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def outcome(process: subprocess.Popen[str]) -> dict[str, int]:
+    """What the process counted; its error message, if it failed."""
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err[-3000:]
+    return dict(json.loads(out.splitlines()[-1]))
+
+
+def play(cache: Path, *policies: str) -> dict[str, int]:
+    """Play these policies in a process, and check them."""
+    return outcome(start(cache, *policies))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: content[:10],
+        lambda content: content[:-1],
+        lambda content: content + b"x",
+        lambda content: content[:60] + bytes([content[60] ^ 1]) + content[61:],
+        lambda content: content[:-5] + b"y" + content[-4:],
+        lambda content: b"\x80\x04N." * 100,
+        lambda content: content.replace(b"code 1", b"code 0"),
+    ],
+)
+def test_a_damaged_entry_is_not_read(tmp_path: Path, damage: Any) -> None:
+    store = Store(tmp_path)
+    store.write(KEYS[0], b"machine code")
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(damage(file.read_bytes()))
+    assert store.read(KEYS[0]) is None
+    store.write(KEYS[0], b"again")
+    assert store.read(KEYS[0]) == b"again"
+
+
+def test_an_entry_under_another_name_is_not_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for key in KEYS[:2]:
+        store.write(key, key.encode())
+    one, two = (tmp_path / f"{key}.code" for key in KEYS[:2])
+    one.rename(tmp_path / "aside")
+    two.rename(one)
+    (tmp_path / "aside").rename(two)
+    assert [store.read(key) for key in KEYS] == [None, None, None]
+
+
+def test_a_folder_that_cannot_be_used_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("somebody's own")
+    (tmp_path / f"{KEYS[0]}.code").mkdir()
+    for store in (Store(tmp_path / "file"), Store(tmp_path), Store(Path("/proc/nothing"))):
+        store.write(KEYS[0], b"machine code")
+        assert store.read(KEYS[0]) is None
+    assert (tmp_path / "file").read_text() == "somebody's own"
+    assert not list(tmp_path.glob("*.part")), "what could not be written is left lying about"
+
+
+def test_only_our_own_entries_are_removed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for key in KEYS[:2]:
+        store.write(key, b"machine code")
+    (tmp_path / "precious.txt").write_text("somebody's own")
+    old = time.time() - 2 * KEEP_SECONDS
+    os.utime(tmp_path / f"{KEYS[0]}.code", (old, old))
+    store.write(KEYS[2], b"machine code")
+    assert [store.read(key) is None for key in KEYS] == [True, False, False]
+    assert store.clear().entries == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+
+
+def test_code_of_another_user_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path)
+    store.write(KEYS[0], b"machine code")
+    (file,) = tmp_path.iterdir()
+    if os.getuid() == 0:
+        os.chown(file, 12345, 12345)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: file.stat().st_uid + 1)
+    assert store.read(KEYS[0]) is None
+
+
+def test_two_processes_that_compile_at_once_do_not_exchange_their_code(tmp_path: Path) -> None:
+    """Each looks for stored code, finds none, compiles, and then waits until the other is as far, before it writes."""
+    policies = ("kl-ucb", "ldp-ucb-b")
+    wait = """
+import pathlib, time
+from dpbandits.simulation.store import Store
+here, write = pathlib.Path({here!r}), Store.write
+def write_together(self, key, body):
+    (here / {mine!r}).touch()
+    while not (here / {other!r}).exists():
+        time.sleep(0.01)
+    write(self, key, body)
+Store.write = write_together
+"""
+    cache = tmp_path / "cache"
+    processes = [
+        start(cache, mine, first=wait.format(here=str(tmp_path), mine=mine, other=other))
+        for mine, other in (policies, policies[::-1])
+    ]
+    assert [outcome(process) for process in processes] == [{"found": 0, "compiled": 1}] * 2
+    assert play(cache, *policies) == {"found": 2, "compiled": 0}
+
+
+def test_every_policy_is_right_on_a_store_in_which_everything_is_damaged_or_exchanged(tmp_path: Path) -> None:
+    names = lookup.names()
+    half = len(names) // 2
+    for process in [start(tmp_path, *names[:half]), start(tmp_path, *names[half:])]:
+        outcome(process)
+    files = sorted(tmp_path.iterdir())
+    contents = [file.read_bytes() for file in files]
+    assert len(files) >= 15
+    for number, file in enumerate(files):
+        other = contents[(number + 1) % len(files)]
+        own = contents[number]
+        file.write_bytes((other, own[: len(own) // 2], b"", own[:100] + other[100:])[number % 4])
+    processes = [start(tmp_path, *names[:half]), start(tmp_path, *names[half:])]
+    assert sum(outcome(process)["found"] for process in processes) == 0
+    assert play(tmp_path, *names)["compiled"] == 0
+
+
+@pytest.mark.slow
+def test_eight_processes_on_a_fresh_store(tmp_path: Path) -> None:
+    names = ("ucb1", "ldp-ucb-b", "ldp-ucb-l", "adap-ucb", "dp-se")
+    processes = [start(tmp_path, *(names[(number + k) % len(names)] for k in range(3))) for number in range(8)]
+    for process in processes:
+        outcome(process)
+    assert play(tmp_path, *names) == {"found": 5, "compiled": 0}
+
+
+OWN = """
+from typing import NamedTuple
+from dpbandits.policies.policy import Parts, published
+from dpbandits.curators import Exact
+IMPORT
+class Stubborn(NamedTuple):
+    arms: int
+    def act(self, curator, t, rng):
+        return self.arms - self.arms + choice(), 1, -1e300
+@published('nobody')
+def stubborn(arms: int) -> Parts:
+    return Parts(Stubborn(arms), Exact.start(arms))
+"""
+RUN = """
+import dpbandits as dp, own
+trace = dp.simulate(own.stubborn, arms='0.9,0.5', horizon=50, runs=1, arm_order='given')
+print(trace.pulls[0, -1].argmax())
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "helper"),
+    [
+        ("def choice(): return ARM", ""),
+        ("from helper import choice", "def choice(): return ARM"),
+        ("from helper import choice", "from numba import njit\n@njit\ndef choice(): return ARM"),
+        ("from helper import ARM\ndef choice(): return ARM", "ARM = ARM_"),
+        ("import helper\ndef choice(): return helper.ARM", "ARM = ARM_"),
+        ("import helper\ndef choice(): return helper.inner()", "def inner(arm=ARM): return arm"),
+    ],
+)
+def test_an_edit_of_a_users_policy_or_of_what_it_uses_is_compiled_anew(
+    tmp_path: Path, imported: str, helper: str
+) -> None:
+    """The second process finds the first one's compiled code, and must not use it. A comment changes nothing."""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "DPBANDITS_CACHE": str(tmp_path / "cache")}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    chosen = []
+    for arm, comment in (("0", ""), ("1", ""), ("1", "# a comment\n")):
+        for name, text in (("helper.py", helper), ("own.py", OWN.replace("IMPORT", imported))):
+            text = text.replace("ARM_", arm) if "ARM_" in text or "ARM_" in helper else text.replace("ARM", arm)
+            (tmp_path / name).write_text(comment + text)
+        done = subprocess.run([sys.executable, "-c", RUN], env=environment, capture_output=True, text=True, check=True)
+        chosen.append(done.stdout.strip())
+    assert chosen == ["0", "1", "1"]
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+def test_the_digest_sees_what_a_run_can_reach_and_nothing_else() -> None:
+    from dpbandits.agents import UCB
+    from dpbandits.simulation import loop
+
+    source = "def f(x):\n    {doc}\n    return x + {number}\ndef g(part):\n    return part.step(1) + f(2)\n"
+
+    def digest(doc: str = "'words'", number: str = "1", step: str = "2", other: str = "3") -> str | None:
+        content: dict[str, Any] = {"__name__": "somewhere"}
+        exec(source.format(doc=doc, number=number), content)
+        methods: dict[str, Any] = {"step": eval(f"lambda self, x: x * {step}"), "other": eval(f"lambda self: {other}")}
+        for name in methods:
+            methods[name].__qualname__ = f"Part.{name}"
+        return reach([content["g"]], [type("Part", (), {**methods, "__module__": "somewhere"})]).digest
+
+    same = digest()
+    assert same is not None
+    assert digest(doc="'other words'") == same
+    assert digest(other="4") == same, "a method that is not called counts"
+    assert digest(number="2") != same
+    assert digest(step="3") != same
+    names = {function.__name__ for function in reach([loop.play], [UCB]).functions}
+    assert {"play", "positive_log", "one_by_one"} <= names
+    assert "positive" not in names, "what is only called at the start counts"
+
+
+def test_what_cannot_be_described_is_not_stored(tmp_path: Path) -> None:
+    class Odd:
+        pass
+
+    content: dict[str, Any] = {"__name__": "somewhere", "odd": Odd()}
+    exec("def f(x):\n    return odd", content)
+    assert reach([content["f"]]).digest is None
+
+
+class Counts(NamedTuple):
+    """A part with a method that has the name of another part's field, and the reverse."""
+
+    mean: float
+
+    def counts(self, a: int, b: int) -> int:
+        return a + b + int(self.mean)
+
+
+def test_names_of_parts_do_not_meet() -> None:
+    """``Batch`` has a field ``counts`` and a method ``mean``; ``Elimination`` has a method ``log``."""
+    import dpbandits as dp
+    from dpbandits.simulation import compiled
+
+    def use(part: Any) -> int:
+        return int(part.counts(1, 2))
+
+    assert compiled.compiled(use, Counts(4.0))(Counts(4.0)) == 7
+    assert dp.simulate("adap-ucb", arms="0.9,0.6", epsilon=1, horizon=100, runs=1).runs == 1
+    assert compiled.compiled(use, Counts(4.0))(Counts(4.0)) == 7
