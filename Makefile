@@ -8,12 +8,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= out
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench browser clean
 
 demo: $(VENV)/ready
 	$(BIN)/dpbandits reproduce --scale quick --out $(OUT)/demo
 
-test: lint
+test: lint browser
 	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/ready
@@ -21,6 +21,11 @@ lint: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+browser:
+	@command -v chromium > /dev/null || { apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null; } || \
+	{ echo "the tests of the report need chromium: install it, and run make test again"; exit 1; }
 
 bench: $(VENV)/ready
 	$(BIN)/dpbandits bench

@@ -11,23 +11,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.curators.rounds import one_by_one
-from dpbandits.environments import Bernoulli, Mixed, build, parse_arms, parse_levels
+from dpbandits.agents import skip_ahead
+from dpbandits.curators.rounds import OneByOne, one_by_one
+from dpbandits.environments import Arms, Bernoulli, Mixed, parse_levels
 from dpbandits.policies import lookup
-from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.protocols import NO_LINE, Curator, Environment, Floats, Rng
+from dpbandits.policies.policy import Cost
+from dpbandits.protocols import NO_LINE, Environment, Releases
+from dpbandits.session import Session
 from dpbandits.simulation import compiled, simulate
 from dpbandits.simulation.runs import streams
+from dpbandits.types import Floats, Rng
 
 ARMS = "@ren2020-bernoulli"
-LEVELS, LEVELED = "choice(0,0.2,1,2,100)", {"epsilon_min": 1.0}
-LOCAL = ("ldp-ucb-l", "ldp-ucb-ls", "heldp-ucb-l", "heldp-ucb-b", "heldp-ucb-ls", "heldp-ucb-bs")
-COUNTERS = ("dp-ucb-bound", "private-ucb")
-STINTS = ("adap-ucb", "adap-klucb", "adap-imed", "adap-moss", "dp-se")
+LEVELS = parse_levels("choice(0,0.2,1,2,100)")
+SKIPPING = ("ucb1", "ldp-ucb-b")  # one for each curator that draws in bulk
 
 
 class Row(NamedTuple):
-    """One measurement; ``holds`` is None where it could not be made."""
+    """One measurement; ``holds`` is None if it could not be made."""
 
     case: str
     measured: str
@@ -36,22 +37,19 @@ class Row(NamedTuple):
 
 
 class Stay(NamedTuple):
-    """An agent that plays the first arm for ever."""
+    """An agent that always plays the first arm."""
 
     rounds: int
 
-    def act(self, curator: Curator, t: int, rng: Rng) -> tuple[int, int, float]:
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         return 0, self.rounds, NO_LINE
 
 
 class Draws(NamedTuple):
-    """A curator that only draws: the reward, and the noise that a round needs, Laplace's or one more uniform number."""
+    """A curator that only draws the random numbers of a round: the reward, and Laplace noise or one uniform number."""
 
     laplace: bool
     sums: Floats
-
-    def guarantee(self) -> Guarantee:
-        return Guarantee.none()
 
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         return reward + (rng.laplace(0.0, 1.0) if self.laplace else rng.random())
@@ -69,15 +67,22 @@ class Draws(NamedTuple):
         return self.sums[arm]
 
 
+def _costing(cost: Cost) -> list[str]:
+    """The policies whose simulation has this cost."""
+    return [name for name in lookup.names() if lookup.traits(name).cost == cost]
+
+
 def measure(*, quick: bool = False, progress: Callable[[int, int], None] | None = None) -> Iterator[Row]:
-    """All measurements; ``quick`` has shorter horizons, which say little."""
+    """All measurements; ``quick`` uses shorter horizons, as a smoke test."""
     horizon = 10**5 if quick else 10**7
     parts: list[Callable[[], Iterator[Row]]] = [
-        *(lambda name=name: _skipping(name, horizon) for name in ("ucb1", "ldp-ucb-b")),
-        *(lambda name=name: _local(name, horizon) for name in LOCAL),
-        *(lambda name=name: _counter(name, horizon) for name in COUNTERS),
-        *(lambda name=name: _stints(name, horizon) for name in STINTS),
+        *(lambda name=name: _skipping(name, horizon) for name in SKIPPING),
+        *(lambda name=name: _noisy(name, horizon) for name in _costing("noise")),
+        *(lambda name=name: _counter(name, horizon) for name in _costing("counter")),
+        *(lambda name=name: _stints(name, horizon) for name in _costing("stint")),
         lambda: _kl_ucb(10**4 if quick else 10**5),
+        *(lambda name=name: _delayed(name, horizon // 100) for name in ("ldp-ucb-b", "adap-ucb")),
+        *(lambda name=name: _live(name, 500 if quick else 5000) for name in _local()),
         lambda: _river(2_000 if quick else 20_000),
         lambda: _memory(horizon),
         _start,
@@ -88,19 +93,15 @@ def measure(*, quick: bool = False, progress: Callable[[int, int], None] | None 
             progress(done, len(parts))
 
 
-def _given(name: str) -> dict[str, Any]:
-    if name.startswith("heldp"):
-        return {"given": LEVELED}
-    return {} if name in ("ucb1", "kl-ucb") else {"epsilon": 1.0}
+def _local() -> list[str]:
+    return [name for name in lookup.names() if lookup.sample(name).guarantee.trust == "local"]
 
 
 def _environment(name: str, arms: str) -> Bernoulli | Mixed:
-    return build(parse_arms(arms), parse_levels(LEVELS) if name.startswith("heldp") else None)
+    return Arms.of(arms).environment(LEVELS if lookup.traits(name).levels else None)
 
 
-def _seconds(
-    environment: Bernoulli | Mixed, parts: Callable[[], tuple[Any, Any]], horizon: int, singly: bool | None
-) -> float:
+def _seconds(environment: Bernoulli | Mixed, parts: Callable[[], tuple[Any, Any]], horizon: int) -> float:
     """The shortest of three runs, after one that compiles."""
     times = []
     for run, rounds in enumerate((1000, horizon, horizon, horizon)):
@@ -109,35 +110,36 @@ def _seconds(
         pulls = np.zeros((1, environment.means.size), np.int64)
         started = time.perf_counter()
         marks = np.array([rounds])
-        compiled.play(environment, curator, agent, marks, pulls, random.rewards, random.noise, random.choices, singly)
+        compiled.play(environment, curator, agent, marks, pulls, random.rewards, random.noise, random.choices)
         times.append(time.perf_counter() - started)
     return min(times[1:])
 
 
 def _run(name: str, horizon: int, *, plain: bool = False, arms: str = ARMS) -> float:
-    """Seconds of one run: as users get it, or round by round with every arm's index computed in each."""
+    """Seconds of one run: as in ``simulate``, or (``plain``) with every arm's index computed in every round."""
     environment = _environment(name, arms)
     count = environment.means.size
 
     def parts() -> tuple[Any, Any]:
-        policy = lookup.make(name, arms=count, horizon=horizon, **_given(name))
-        agent: Any = policy.agent
-        return policy.curator, agent._replace(skip=False) if plain else agent
+        policy = lookup.sample(name, arms=count, horizon=horizon)
+        if plain:
+            return OneByOne(policy.curator), policy.agent
+        return policy.curator, skip_ahead(policy.agent)
 
-    return _seconds(environment, parts, horizon, True if plain else None)
+    return _seconds(environment, parts, horizon)
 
 
 def _floor(name: str, horizon: int) -> float:
-    """Seconds of only drawing the random numbers of a run: levels, rewards and noise, with nobody choosing."""
-    laplace = not name.endswith(("-b", "-bs"))
-    return _seconds(_environment(name, ARMS), lambda: (Draws(laplace, np.zeros(1)), Stay(horizon)), horizon, None)
+    """Seconds to only draw the random numbers of a run (levels, rewards and noise), without a policy."""
+    laplace = lookup.sample(name).curator.steps > 1 or lookup.traits(name).cost == "counter"
+    return _seconds(_environment(name, ARMS), lambda: (Draws(laplace, np.zeros(1)), Stay(horizon)), horizon)
 
 
 def _skipping(name: str, horizon: int) -> Iterator[Row]:
     seconds, plain = _run(name, horizon), _run(name, horizon, plain=True)
     rate = f"{horizon / seconds / 1e6:.0f} M rounds/s"
     yield Row(
-        f"{name}, T={horizon:.0e}: times the plain loop",
+        f"{name}, T={horizon:.0e}: speed-up over the plain loop",
         f"{plain / seconds:.1f} ({rate})",
         ">= 8",
         plain / seconds >= 8,
@@ -146,21 +148,25 @@ def _skipping(name: str, horizon: int) -> Iterator[Row]:
     yield Row(f"{name}: time at 10T over time at T/10", f"{growth:.1f}", "<= 8", growth <= 8)
 
 
-def _local(name: str, horizon: int) -> Iterator[Row]:
+def _noisy(name: str, horizon: int) -> Iterator[Row]:
     seconds, plain, floor = _run(name, horizon), _run(name, horizon // 10, plain=True) * 10, _floor(name, horizon)
     rate = f"{horizon / seconds / 1e6:.0f} M rounds/s"
     yield Row(
-        f"{name}, T={horizon:.0e}: times the plain loop",
+        f"{name}, T={horizon:.0e}: speed-up over the plain loop",
         f"{plain / seconds:.1f} ({rate})",
         ">= 2.5",
         plain / seconds >= 2.5,
     )
-    yield Row(f"{name}: share of the noise floor's speed", f"{floor / seconds:.2f}", ">= 0.5", floor / seconds >= 0.5)
+    yield Row(
+        f"{name}: speed relative to only drawing the noise", f"{floor / seconds:.2f}", ">= 0.5", floor / seconds >= 0.5
+    )
 
 
 def _counter(name: str, horizon: int) -> Iterator[Row]:
     share = _floor(name, horizon) / _run(name, horizon)
-    yield Row(f"{name}, T={horizon:.0e}: share of the noise floor's speed", f"{share:.2f}", ">= 0.3", share >= 0.3)
+    yield Row(
+        f"{name}, T={horizon:.0e}: speed relative to only drawing the noise", f"{share:.2f}", ">= 0.3", share >= 0.3
+    )
 
 
 def _stints(name: str, horizon: int) -> Iterator[Row]:
@@ -175,27 +181,51 @@ def _kl_ucb(horizon: int) -> Iterator[Row]:
     arms = "@azize2022-c1"
     rate, plain = (horizon / _run("kl-ucb", horizon, plain=plain, arms=arms) for plain in (False, True))
     yield Row(
-        f"kl-ucb, 5 arms, T={horizon:.0e} (asked every round: {plain / 1e6:.1f} M)",
+        f"kl-ucb, 5 arms, T={horizon:.0e} (plain loop: {plain / 1e6:.1f} M)",
         f"{rate / 1e6:.1f} M rounds/s",
         ">= 4 M rounds/s",
         rate >= 4e6,
     )
 
 
+def _delayed(name: str, horizon: int) -> Iterator[Row]:
+    simulate(name, arms=ARMS, horizon=1000, runs=1, epsilon=1.0, delay="exponential(100)")
+    trace = simulate(name, arms=ARMS, horizon=horizon, runs=3, epsilon=1.0, delay="exponential(100)", workers=1)
+    rate = trace.runs * horizon / trace.seconds
+    case = f"{name}, T={horizon:.0e}, with delays of 100 rounds"
+    yield Row(case, f"{rate / 1e6:.1f} M rounds/s", ">= 1 M rounds/s", rate >= 1e6)
+
+
+def _live(name: str, rounds: int) -> Iterator[Row]:
+    """A session of 5 arms in plain Python: ask, the device's response with exact noise, tell."""
+    levels = lookup.traits(name).levels is not None
+    session = Session(lookup.sample(name, arms=5))
+    device = session.device(level="1" if levels else None)
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        for number in range(rounds):
+            decision = session.ask()
+            session.tell(decision, device.respond(decision, number % 2))
+        times.append((time.perf_counter() - started) / rounds)
+    case = f"{name}, live: a decision and its response, exact noise"
+    yield Row(case, f"{1e6 * min(times):.1f} us", "<= 20 us", min(times) <= 20e-6)
+
+
 def _river(horizon: int) -> Iterator[Row]:
-    case, target = "ucb1 through simulate(), times river's bandit.evaluate", ">= 500"
+    case, target = "ucb1 through simulate(), speed-up over river's bandit.evaluate", ">= 500"
     try:
         import gymnasium
         from river import bandit
     except ImportError:
         yield Row(case, "pip install 'dpbandits[bench]'", target, None)
         return
-    means = build(parse_arms(ARMS)).means
+    means = Arms.of(ARMS).means
 
-    class Arms(gymnasium.Env):
+    class TheirArms(gymnasium.Env):
         """The same arms for river."""
 
-        action_space = gymnasium.spaces.Discrete(means.size)
+        action_space = gymnasium.spaces.Discrete(len(means))
         observation_space = gymnasium.spaces.Discrete(1)
 
         def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
@@ -209,7 +239,7 @@ def _river(horizon: int) -> Iterator[Row]:
             return 0, reward, False, self.rounds >= horizon, {}
 
     started = time.perf_counter()
-    for _ in bandit.evaluate([bandit.UCB(delta=1, seed=0)], Arms(), n_episodes=1, seed=0):
+    for _ in bandit.evaluate([bandit.UCB(delta=1, seed=0)], TheirArms(), n_episodes=1, seed=0):
         pass
     theirs = horizon / (time.perf_counter() - started)
     trace = simulate("ucb1", arms=ARMS, horizon=10**7, runs=3, workers=1)
@@ -224,7 +254,7 @@ def _memory(horizon: int) -> Iterator[Row]:
         "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
     )
     case, target = f"memory, 1000 runs of 20 arms at T={horizon:.0e}", "< 500 MB"
-    if not Path("/proc/self/status").exists():  # getrusage would count what the parent held when it forked
+    if not Path("/proc/self/status").exists():  # getrusage would include the parent's memory at the fork
         yield Row(case, "needs Linux's /proc", target, None)
         return
     peak = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) / 1024

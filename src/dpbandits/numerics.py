@@ -1,19 +1,24 @@
-"""Scalar mathematics that kernels may call. Plain Python; everything in ``__all__`` is compiled too."""
+"""Scalar functions for agents and curators, both in plain Python and compiled."""
 
 from __future__ import annotations
 
 import math
 
 __all__ = [
+    "GRID",
     "kl",
     "kl_upper",
+    "on_grid",
     "positive_log",
     "power_sum",
-    "rounds_above",
     "sigmoid",
     "top_bit",
     "unit",
 ]
+
+
+#: Grid steps per unit. Rewards on this grid, and sums of up to 2^37 of them, are exact in floating point.
+GRID = 65536.0
 
 
 def positive_log(t: float) -> float:
@@ -22,7 +27,7 @@ def positive_log(t: float) -> float:
 
 
 def unit(x: float) -> float:
-    """``x`` clipped to [0, 1]; what is not a number becomes 0.
+    """``x`` clipped to [0, 1]; NaN becomes 0.
 
     >>> unit(-3.0), unit(0.25), unit(7.0), unit(math.nan)
     (0.0, 0.25, 1.0, 0.0)
@@ -32,8 +37,19 @@ def unit(x: float) -> float:
     return 0.0
 
 
+def on_grid(x: float) -> float:
+    """``x`` in [0, 1], rounded to the nearest multiple of 2^-16. Exact noise can only be added to such values.
+
+    Floats near 2^36 are multiples of 2^-16, so the addition rounds to the grid, and the subtraction is exact.
+
+    >>> on_grid(0.3) * 65536, on_grid(1.0)
+    (19661.0, 1.0)
+    """
+    return (x + 1.5 * 2.0**36) - 1.5 * 2.0**36
+
+
 def sigmoid(x: float) -> float:
-    """1 / (1 + e^-x), without overflow at either end; what is not a number becomes 0, as in ``unit``.
+    """1 / (1 + e^-x), without overflow at either end; NaN becomes 0, as in ``unit``.
 
     >>> sigmoid(0.0), sigmoid(1000.0), sigmoid(-1000.0), sigmoid(math.nan)
     (0.5, 1.0, 0.0, 0.0)
@@ -42,19 +58,6 @@ def sigmoid(x: float) -> float:
         return 1.0 / (1.0 + math.exp(-x))
     z = math.exp(x) if x < 0.0 else 0.0
     return z / (1.0 + z)
-
-
-def rounds_above(total: float, count: int, line: float, most: int) -> int:
-    """How many more values, none below 0, can be averaged in before the mean can be down to ``line``; 1 to ``most``.
-
-    >>> rounds_above(90.0, 100, 0.8, 1000), rounds_above(90.0, 100, 0.899, 1000), rounds_above(90.0, 100, -1.0, 1000)
-    (12, 1, 1000)
-    """
-    if line * (count + most) < total:
-        return most
-    if line <= 0.0:
-        return 1
-    return max(int(total / line * (1.0 - 1e-12)) - count, 1)
 
 
 def top_bit(n: int) -> int:
@@ -67,7 +70,7 @@ def top_bit(n: int) -> int:
 
 
 def kl(p: float, q: float) -> float:
-    """Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p).
+    """The Kullback-Leibler divergence KL(Bernoulli(p), Bernoulli(q)).
 
     >>> round(kl(0.5, 0.75), 6), kl(0.0, 0.0), kl(0.5, 1.0)
     (0.143841, 0.0, inf)
@@ -87,8 +90,8 @@ def kl(p: float, q: float) -> float:
 def kl_upper(p: float, budget: float) -> float:
     """The largest q in [p, 1] with kl(p, q) <= budget.
 
-    Newton's method from the right of the root. kl(p, .) is convex and rising there, so no step passes the root, and
-    the start is tight: the smaller of Pinsker's bound and of what remains when the term in log q is dropped.
+    Newton's method, started to the right of the root. kl(p, .) is convex and increasing there, so no step passes the
+    root. The start is tight: the smaller of Pinsker's bound and the bound that drops the term in log q.
 
     >>> round(kl_upper(0.5, 0.143841), 5), kl_upper(1.0, 0.1), kl_upper(0.3, 0.0)
     (0.75, 1.0, 0.3)
@@ -114,7 +117,7 @@ def kl_upper(p: float, budget: float) -> float:
 
 
 def power_sum(first: int, last: int, s: float) -> float:
-    """The sum of i^-s for i from ``first`` to ``last``: term by term up to 64, then by Euler and Maclaurin's formula.
+    """The sum of i^-s for i from ``first`` to ``last``: term by term up to 64, then by the Euler-Maclaurin formula.
 
     >>> abs(power_sum(5, 900, 1.1) - sum(i**-1.1 for i in range(5, 901))) < 1e-13
     True
@@ -122,7 +125,7 @@ def power_sum(first: int, last: int, s: float) -> float:
     total = 0.0
     i = first
     while i <= last and i <= 64:
-        total += float(i) ** -s  # an integer of NumPy would take NumPy's power, which differs in the last bit
+        total += float(i) ** -s  # a NumPy integer would use NumPy's power, which differs in the last bit
         i += 1
     if i > last:
         return total

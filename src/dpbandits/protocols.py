@@ -3,7 +3,7 @@
     environment --reward--> CURATOR --release--> AGENT --(arm, stint, line)--> environment
 
 Every part is a ``typing.NamedTuple`` whose scalars are parameters and whose arrays are memory. The same methods run in
-plain Python and compiled, bit for bit, so they keep to scalar arithmetic, ``math`` and ``dpbandits.numerics``.
+plain Python and compiled, bit for bit, so they keep to scalar arithmetic, ``math`` and plain functions of scalars.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.random import Generator
-from numpy.typing import NDArray
 
 from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.types import Floats, Rng
 
-Rng = Generator
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+__all__ = ["MARGIN", "NO_LINE", "Agent", "Curator", "Environment", "Population", "Releases"]
 
 #: The line of a stint that stands whatever is observed.
 NO_LINE = -np.inf
@@ -34,10 +31,13 @@ class Population(Protocol):
         """The next user's epsilon; 0 is a user who sends no response."""
 
     def bit_slope(self, least: float, rng: Rng) -> float:
-        """The attenuation of a private bit at the next user's epsilon; 0 if that is below ``least``."""
+        """The attenuation of a private bit at the next user's epsilon; 0 if that epsilon is below ``least``."""
 
     def bit_slopes(self, least: float) -> tuple[Floats, float]:
-        """All that ``bit_slope`` can be but 0, each as likely, and the share of users who have one; none if many."""
+        """The attenuations above 0 that ``bit_slope`` can return, equally likely, and the share of users who have one.
+
+        Empty where the levels are continuous.
+        """
 
 
 class Environment(Protocol):
@@ -66,11 +66,55 @@ class Environment(Protocol):
         """The sum of n rewards, with the law of n calls of ``draw``."""
 
 
-class Curator(Protocol):
+class Releases(Protocol):
+    """What an agent may ask a curator: everything that it has released, and nothing else."""
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        """Whether the released mean can be bounded at this confidence at all."""
+
+    def mean(self, arm: int) -> float:
+        """The released mean."""
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        """The least that the released mean can be after ``ahead`` more rounds; -inf where nothing is certain."""
+
+    def samples(self, arm: int, ahead: int) -> float:
+        """The most rewards that the released mean can stand for after ``ahead`` more rounds.
+
+        The number is effective: a mean of that many noiseless rewards would be as precise. ``ahead=0`` is exact.
+        """
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        """What the curator's noise adds to a confidence bound: exceeded with probability about exp(-confidence).
+
+        The least over the next ``ahead`` rounds; ``ahead=0`` is exact. It grows with confidence, at most linearly.
+        """
+
+
+class Curator(Releases, Protocol):
     """Keeps what the devices send; releases only what its guarantee allows.
 
     Fields named ``raw_`` hold rewards or their sums, and no agent may depend on them.
     """
+
+    @property
+    def by_stint(self) -> bool:
+        """Whether a stint is released as a whole when it closes. Otherwise every response may change the release."""
+
+    @property
+    def others_stand(self) -> bool:
+        """Whether the releases of all other arms stay the same while one arm is played."""
+
+    @property
+    def counts_ahead(self) -> bool:
+        """Whether ``samples`` and ``width`` tell what they will be once ``ahead`` more responses have come.
+
+        Then decisions that wait for a response count in a live index, as if their responses were like those before.
+        """
+
+    @property
+    def steps(self) -> int:
+        """In the local model, what devices with exact noise send: an integer, in units of 1/steps."""
 
     def guarantee(self) -> Guarantee:
         """The promise, made from the same numbers as the noise."""
@@ -85,40 +129,19 @@ class Curator(Protocol):
         """Take what a device sent."""
 
     def close(self, arm: int, rng: Rng) -> None:
-        """The stint on ``arm`` is over."""
+        """The stint on ``arm`` is over. At least one response came since the last one was."""
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        """Play ``arm`` n times, or until its released mean is no longer above ``line``; how many rounds that took.
+        """Play ``arm`` n times, or until its released mean is no longer above ``line``; return how many rounds it took.
 
         The law is that of ``one_by_one``; a curator that needs only totals draws them at once.
-        """
-
-    def ready(self, arm: int, confidence: float) -> bool:
-        """Whether the released mean can be bounded at this confidence at all."""
-
-    def mean(self, arm: int) -> float:
-        """The released mean."""
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        """The least that the released mean can be after ``ahead`` more rounds; -inf where nothing is certain."""
-
-    def samples(self, arm: int, ahead: int) -> float:
-        """The most rewards that the released mean can stand for after ``ahead`` more rounds.
-
-        Effective ones: as many noiseless rewards would give a mean as precise. ``ahead=0`` is exact.
-        """
-
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        """What the curator's noise adds to a confidence bound: exceeded with probability about exp(-confidence).
-
-        The least over the next ``ahead`` rounds; ``ahead=0`` is exact. It grows with confidence, at most linearly.
         """
 
 
 class Agent(Protocol):
     """Chooses arms from what a curator has released, and from nothing else."""
 
-    def act(self, curator: Curator, t: int, rng: Rng) -> tuple[int, int, float]:
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         """(arm, stint, line): play ``arm`` in rounds t .. t+stint-1, as long as its released mean stays above ``line``.
 
         A stint is either a commitment of the algorithm, or a proof that asking again would give the same answer. Until

@@ -12,19 +12,19 @@ from dpbandits.mechanisms import laplace
 from dpbandits.numerics import unit
 from dpbandits.policies.policy import Parts, published
 from dpbandits.privacy.release_points import next_release
-from dpbandits.protocols import Rng
+from dpbandits.types import Rng
 
 FAULTY = "a mutant"
 
 
 def doubling(arms: int) -> Doubling[UCB]:
-    return Doubling.start(arms, UCB.start(arms, alpha=3.1, skip=False))
+    return Doubling.start(arms, UCB.start(arms, alpha=3.1))
 
 
 class Halved(Batch):
     def close(self, arm: int, rng: Rng) -> None:
         n = self.raw_counts[arm]
-        self.means[arm] = laplace(self.raw_sums[arm] / n, 0.5 / n, self.epsilon, rng)
+        self.means[arm] = laplace(self.raw_sums[arm], 0.5, self.epsilon, rng) / n
         self.counts[arm] = n
         self.raw_counts[arm] = 0
         self.raw_sums[arm] = 0.0
@@ -33,7 +33,7 @@ class Halved(Batch):
 class WrongSensitivity(Batch):
     def close(self, arm: int, rng: Rng) -> None:
         n = self.raw_counts[arm]
-        self.means[arm] = laplace(self.raw_sums[arm] / n, 1.0 / (n * n), self.epsilon, rng)
+        self.means[arm] = laplace(self.raw_sums[arm], 1.0 / n, self.epsilon, rng) / n
         self.counts[arm] = n
         self.raw_counts[arm] = 0
         self.raw_sums[arm] = 0.0
@@ -42,7 +42,7 @@ class WrongSensitivity(Batch):
 class NotForgetting(Batch):
     def close(self, arm: int, rng: Rng) -> None:
         n = self.raw_counts[arm]
-        self.means[arm] = laplace(self.raw_sums[arm] / n, 1.0 / n, self.epsilon, rng)
+        self.means[arm] = laplace(self.raw_sums[arm], 1.0, self.epsilon, rng) / n
         self.counts[arm] = n
 
 
@@ -52,7 +52,7 @@ class FirstWithoutNoise(Batch):
         if self.counts[arm] == 0:
             self.means[arm] = self.raw_sums[arm] / n
         else:
-            self.means[arm] = laplace(self.raw_sums[arm] / n, 1.0 / n, self.epsilon, rng)
+            self.means[arm] = laplace(self.raw_sums[arm], 1.0, self.epsilon, rng) / n
         self.counts[arm] = n
         self.raw_counts[arm] = 0
         self.raw_sums[arm] = 0.0
@@ -61,7 +61,7 @@ class FirstWithoutNoise(Batch):
 class SameSeed(Batch):
     def close(self, arm: int, rng: Rng) -> None:
         n = self.raw_counts[arm]
-        self.means[arm] = laplace(self.raw_sums[arm] / n, 1.0 / n, self.epsilon, np.random.default_rng(7))
+        self.means[arm] = laplace(self.raw_sums[arm], 1.0, self.epsilon, np.random.default_rng(7)) / n
         self.counts[arm] = n
         self.raw_counts[arm] = 0
         self.raw_sums[arm] = 0.0
@@ -84,7 +84,7 @@ class Redrawn(Batch):
         for other in range(arms):
             n = self.raw_counts[arms + other]
             if n > 0:
-                self.means[other] = laplace(self.raw_sums[arms + other] / n, 1.0 / n, self.epsilon, rng)
+                self.means[other] = laplace(self.raw_sums[arms + other], 1.0, self.epsilon, rng) / n
 
 
 class SharedDraw(Batch):
@@ -114,7 +114,7 @@ class PrintedInterval(Interval):
         for other in range(self.pulls.size):
             n = self.pulls[other]
             if n > 0 and n % interval == 0:
-                self.means[other] = laplace(self.raw_sums[other] / n, 1.0 / n, n ** (-0.5 * self.v), rng)
+                self.means[other] = laplace(self.raw_sums[other], 1.0, n ** (-0.5 * self.v), rng) / n
                 self.counts[other] = n
 
 
@@ -157,7 +157,7 @@ def shared_draw(arms: int, *, epsilon: float, scale: float = 1e-6) -> Parts:
 @published(FAULTY)
 def printed_interval(arms: int, *, epsilon: float, delta: float = 1e-4) -> Parts:
     curator = PrintedInterval.start(arms, epsilon=epsilon, delta=delta, v=1.1, schedule="constant")
-    return Parts(UCB.start(arms, alpha=4.0, skip=False), curator)
+    return Parts(UCB.start(arms, alpha=4.0), curator)
 
 
 class FloatLaplace:
@@ -174,5 +174,5 @@ def float_laplace(epsilon: float) -> FloatLaplace:
     return FloatLaplace(epsilon)
 
 
-def broken_device() -> int:
+def broken_curator() -> int:
     return 3

@@ -13,9 +13,11 @@ from scipy import stats
 
 from dpbandits import policies
 from dpbandits.agents import UCB, Doubling
-from dpbandits.audit import actions, devices, exact, releases, responses
+from dpbandits.audit import actions, curators, releases, responses, verify, verify_curator
 from dpbandits.audit.instruments import NotVerifiableError, Sealed, Silent, Tape
 from dpbandits.curators import Batch, Hybrid, LocalBernoulli
+from dpbandits.curators.rounds import OneByOne
+from dpbandits.environments import Scripted
 from dpbandits.errors import InputError
 from dpbandits.policies.policy import Parts, Policy, published
 from dpbandits.simulation import trials
@@ -30,16 +32,15 @@ def test_folded_noise_is_discrete_laplace_and_loses_its_rate_at_every_value(rate
     assert np.abs(np.log(at_zero / at_one)) == pytest.approx(np.full(83, rate), rel=1e-9)
 
 
-class GridNoise:
-    """Discrete Laplace noise on the grid of a stint's mean, from a generator: the verifier's mechanism, drawn."""
+class WholeNoise:
+    """Discrete Laplace noise on the grid of a stint's sum, from a generator: the verifier's mechanism, drawn."""
 
-    def __init__(self, epsilon: float, seed: int) -> None:
-        self.epsilon, self.rng = epsilon, np.random.default_rng(seed)
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
 
     def laplace(self, loc: float, scale: float) -> float:
-        n = round(1.0 / (scale * self.epsilon))
-        rate = 1.0 - math.exp(-1.0 / (scale * n))
-        return loc + float(self.rng.geometric(rate) - self.rng.geometric(rate)) / n
+        rate = 1.0 - math.exp(-1.0 / scale)
+        return loc + float(self.rng.geometric(rate) - self.rng.geometric(rate))
 
 
 def test_the_probabilities_of_actions_are_those_of_simulated_play() -> None:
@@ -49,18 +50,19 @@ def test_the_probabilities_of_actions_are_those_of_simulated_play() -> None:
     found: dict[tuple[int, ...], Any] = {}
     start = actions.State(0, (), policy.agent, policy.curator, np.zeros((1, 2)), {(): (policy.curator, np.ones(1))})
     actions._follow(start, rounds, found)
-    table = np.repeat(np.array([rewards], float), 2, axis=0)[:, :, None].repeat(2, axis=2)
-    seen, parts = np.zeros((count, rounds), np.int8), trials.buffered(policy.agent, policy.curator)
-    noise: Any = GridNoise(1.0, 3)
+    environment = Scripted.start(np.array([rewards], float)[:, :, None].repeat(2, axis=2))
+    seen, parts = np.zeros((count, rounds), np.int64), trials.buffered(policy.agent, policy.curator)
+    noise: Any = WholeNoise(3)
     trials.play_trials(
-        parts.curator,
+        environment,
+        OneByOne(parts.curator),
         parts.agent,
         parts.floats,
         parts.integers,
-        table,
+        parts.floats.copy(),
+        parts.integers.copy(),
         np.zeros(count, np.int64),
-        0.0,
-        seen,  # type: ignore[arg-type]
+        seen,
         np.zeros((0, rounds)),
         noise,
         np.random.default_rng(0),
@@ -75,10 +77,10 @@ def test_one_decision_by_hand() -> None:
     """Two rounds and a choice: arm 1 is chosen where its noisy reward is larger, so the loss is a ratio of two sums."""
 
     class Greedy(UCB):
-        def act(self, curator: Any, t: int, rng: Any) -> tuple[int, int, float]:
+        def act(self, releases: Any, t: int, rng: Any) -> tuple[int, int, float]:
             if t <= 2:
                 return t - 1, 1, -math.inf
-            return int(curator.mean(1) > curator.mean(0)), 1, -math.inf
+            return int(releases.mean(1) > releases.mean(0)), 1, -math.inf
 
     @published("a test")
     def greedy(arms: int, *, epsilon: float) -> Parts:
@@ -97,27 +99,26 @@ def test_one_decision_by_hand() -> None:
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
 def test_central_policies_come_near_their_claim_at_every_level(epsilon: float) -> None:
     for factory in (policies.adap_ucb, policies.adap_klucb):
-        verdict = exact.verify(factory(2, epsilon=epsilon))
+        verdict = verify(factory(2, epsilon=epsilon))
         assert verdict.verdict == "proved"
         assert 0.9 * epsilon < verdict.epsilon <= epsilon
 
 
 def test_the_verdict_names_horizon_domain_and_level() -> None:
-    verdict = exact.verify(policies.adap_ucb(2, epsilon=1.0), horizon=6)
+    verdict = verify(policies.adap_ucb(2, epsilon=1.0), horizon=6)
     assert (verdict.verdict, verdict.view, verdict.horizon) == ("proved", "actions", 6)
     assert "rewards 0 and 1" in verdict.domain
     assert "private" not in str(verdict)
-    scaled, note = exact.subject("dp-se", epsilon=1.0, horizon=8)
-    assert "scale 1e-06" in exact.verify(scaled, note=note).domain
+    assert "scale 1e-06" in verify("dp-se", epsilon=1.0, horizon=8).domain
 
 
 def test_dp_se_as_published_releases_nothing_so_early() -> None:
-    assert exact.verify(policies.dp_se(2, epsilon=1.0, horizon=8)).epsilon == 0.0
+    assert verify(policies.dp_se(2, epsilon=1.0, horizon=8)).epsilon == 0.0
 
 
 def test_private_ucb_as_printed_spends_half() -> None:
     """Each of two trees gets epsilon/2, and a reward is in one tree only."""
-    assert exact.verify(policies.private_ucb(2, epsilon=1.0, horizon=8)).epsilon == 0.5
+    assert verify(policies.private_ucb(2, epsilon=1.0, horizon=8)).epsilon == 0.5
 
 
 def test_losses_of_the_hybrid_by_hand() -> None:
@@ -131,36 +132,36 @@ Step = releases.Step
 
 
 def test_accounting_of_dp_ucb_int_is_that_of_its_schedule() -> None:
-    from dpbandits.privacy.accounting import schedule_cost
+    from dpbandits.privacy.interval_accounting import schedule_cost
 
     policy = policies.dp_ucb_int(2, epsilon=1.0)
     curator: Any = policy.curator
     cost = schedule_cost(curator.rate, curator.v, 2000, curator.delta, "y")
     expected = min(cost.pure, cost.optimal, cost.renyi)
-    assert exact.verify(policy, horizon=2000).epsilon == pytest.approx(expected, rel=1e-6)
+    assert verify(policy, horizon=2000).epsilon == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_the_exact_schedule_of_dp_ucb_int_spends_what_it_may(epsilon: float) -> None:
     """Its interval is the shortest that keeps the claim at the horizon, so the releases come near it, and not above."""
     policy = policies.dp_ucb_int(2, epsilon=epsilon, schedule="exact", horizon=500)
-    verdict = exact.verify(policy)
+    verdict = verify(policy)
     assert (verdict.verdict, verdict.horizon) == ("proved", 500)
     assert 0.9 * epsilon < verdict.epsilon <= epsilon
     with pytest.raises(InputError, match="horizon must be at most 500, for which dp-ucb-int was made, got 501"):
-        exact.verify(policy, horizon=501)
+        verify(policy, horizon=501)
 
 
-@pytest.mark.parametrize("name", devices.EXACT)
+@pytest.mark.parametrize("name", curators.EXACT)
 @pytest.mark.parametrize("epsilon", ["1", "1/3", "0.01", "7"])
 def test_threshold_words_enclose_epsilon(name: str, epsilon: str) -> None:
-    verdict = devices.verify_device(name, epsilon)
+    verdict = verify_curator(name, epsilon)
     assert verdict.verdict == "proved"
     low, high = (Fraction(bound) for bound in verdict.witness["epsilon"])
     assert abs(low - Fraction(epsilon)) <= Fraction(1, 10**29)  # as many digits as are printed
     assert abs(high - Fraction(epsilon)) <= Fraction(1, 10**29)
     less = Fraction(epsilon) - Fraction(1, 10**40)
-    assert devices.verify_device(name, epsilon, less).violated
+    assert verify_curator(name, epsilon, less).violated
 
 
 @pytest.mark.parametrize(
@@ -175,12 +176,10 @@ def test_threshold_words_enclose_epsilon(name: str, epsilon: str) -> None:
     ],
 )
 def test_local_curators_in_closed_form(factory: Any, settings: dict[str, float]) -> None:
-    verdict = exact.verify(factory(2, **settings))
+    verdict = verify(factory(2, **settings))
     assert verdict.verdict == "proved"
     assert verdict.epsilon == pytest.approx(next(iter(settings.values())), rel=1e-9)
-    assert exact.verify(factory(2, **settings), claim=0.09).verdict == (
-        "proved" if "epsilon_min" in settings else "violated"
-    )
+    assert verify(factory(2, **settings), claim=0.09).verdict == ("proved" if "epsilon_min" in settings else "violated")
 
 
 def test_a_response_that_shows_what_is_not_a_number_is_caught() -> None:
@@ -196,29 +195,29 @@ def test_a_response_that_shows_what_is_not_a_number_is_caught() -> None:
 
 def test_large_levels_are_not_verified_in_floats() -> None:
     with pytest.raises(NotVerifiableError, match="at most about 30"):
-        exact.verify(policies.ldp_ucb_b(2, epsilon=36.0))
+        verify(policies.ldp_ucb_b(2, epsilon=36.0))
 
 
 def test_too_large_a_horizon_names_the_largest() -> None:
     with pytest.raises(InputError, match=r"horizon must be at most 11 .* got 40"):
-        exact.verify(policies.adap_ucb(2, epsilon=1.0), horizon=40)
+        verify(policies.adap_ucb(2, epsilon=1.0), horizon=40)
     with pytest.raises(InputError, match="horizon must be at most 20000"):
-        exact.verify(policies.dp_ucb_int(2, epsilon=1.0), horizon=10**6)
+        verify(policies.dp_ucb_int(2, epsilon=1.0), horizon=10**6)
 
 
 def test_what_does_not_apply_says_why() -> None:
     with pytest.raises(NotVerifiableError, match="arms must be 2"):
         actions.worst_actions(policies.adap_ucb(3, epsilon=1.0), 4)
     with pytest.raises(NotVerifiableError, match="delta must be 0"):
-        exact.verify(policies.dp_ucb_int(2, epsilon=1.0), view="actions")
+        verify(policies.dp_ucb_int(2, epsilon=1.0), view="actions")
     with pytest.raises(NotVerifiableError, match="earlier releases"):
-        exact.verify(policies.dp_ucb(2, epsilon=1.0), view="actions")
+        verify(policies.dp_ucb(2, epsilon=1.0), view="actions")
     with pytest.raises(NotVerifiableError, match=r"must be Laplace .* got normal"):
         Tape(float).normal(0.0, 1.0)
     with pytest.raises(NotVerifiableError, match="a draw of beta"):
         Silent().beta(1.0, 1.0)
     with pytest.raises(InputError, match="ucb1 promises nothing"):
-        exact.verify(policies.ucb1(2))
+        verify(policies.ucb1(2))
 
 
 @pytest.mark.parametrize(
@@ -244,9 +243,9 @@ def test_noise_that_depends_on_releases_is_not_verified() -> None:
 
 def test_an_agent_that_looks_at_raw_fields_sees_poison() -> None:
     class Peeking(Doubling[UCB]):
-        def act(self, curator: Any, t: int, rng: Any) -> tuple[int, int, float]:
+        def act(self, releases: Any, t: int, rng: Any) -> tuple[int, int, float]:
             if t > 2:
-                assert np.isnan(curator.raw_sums).all()
+                assert np.isnan(releases.raw_sums).all()
             return (t - 1) % 2, 1, -math.inf
 
     policy = policies.adap_ucb(2, epsilon=1.0)

@@ -8,10 +8,11 @@ from scipy import stats
 from scipy.special import expit
 
 from dpbandits import policies
-from dpbandits.audit.attack import attack_device, attack_policy
+from dpbandits.audit import attack, attack_responder
 from dpbandits.audit.game import check_trials, fewest_guesses, hashed, lower_bound, sequential_bound, train
-from dpbandits.audit.targets import Device, PolicyTarget
+from dpbandits.audit.targets import PolicyTarget, Responder
 from dpbandits.errors import InputError
+from dpbandits.policies import lookup
 
 FAILURE = 1e-6
 
@@ -98,30 +99,39 @@ def test_compiled_and_plain_trials_are_the_same() -> None:
     assert np.array_equal(compiled, target.play(pair, sides, (3,)))
 
 
+CENTRAL = [name for name in lookup.names() if lookup.sample(name).guarantee.trust == "central"]
+
+
+@pytest.mark.parametrize("name", CENTRAL)
+def test_every_policy_of_ours_is_attacked_compiled(name: str) -> None:
+    """Plain Python would play a hundredth of the trials."""
+    assert PolicyTarget(lookup.sample(name, horizon=12), 12, "actions").compiled
+
+
 @pytest.mark.parametrize("view", ["actions", "released"])
 def test_a_correct_policy_is_nearly_refuted_but_not(view: str) -> None:
     """The bound comes near 1, so that the attack is a strong one, and stays below (but for probability 1e-6)."""
     policy = policies.adap_klucb(2, epsilon=1.0)
-    verdict = attack_policy(policy, claim=1.0, trials=200_000, alpha=1e-6, view=view)
+    verdict = attack(policy, claim=1.0, trials=200_000, alpha=1e-6, view=view)
     assert verdict.verdict == "not refuted"
     assert 0.8 < verdict.epsilon <= 1.0
     assert "private" not in str(verdict)
-    assert attack_policy(policy, claim=0.7, trials=200_000, alpha=1e-6, view=view).violated
+    assert attack(policy, claim=0.7, trials=200_000, alpha=1e-6, view=view).violated
 
 
 def test_an_anytime_audit_stops_when_it_knows() -> None:
-    device = Device("coin", lambda reward, rng: float(rng.random() < expit(2.0 if reward else -2.0)))
-    verdict = attack_device(device, claim=1.0, trials=100_000, alpha=1e-6, anytime=True)
+    coin = Responder("coin", lambda reward, rng: float(rng.random() < expit(2.0 if reward else -2.0)))
+    verdict = attack_responder(coin, claim=1.0, trials=100_000, alpha=1e-6, anytime=True)
     assert verdict.violated
     assert verdict.trials is not None
     assert verdict.trials < 60_000
     assert 1.0 < verdict.epsilon <= 2.0
     with pytest.raises(InputError, match="delta must be 0 for an anytime audit"):
-        attack_device(device, claim=1.0, delta=0.01, trials=1000, anytime=True)
+        attack_responder(coin, claim=1.0, delta=0.01, trials=1000, anytime=True)
 
 
 def test_bytes_and_texts_are_responses_too() -> None:
-    tell = Device("tell", lambda reward, rng: b"one" if reward else b"nil")
-    assert attack_device(tell, claim=1.0, trials=2000, view="bytes").violated
-    keep = Device("keep", lambda reward, rng: "same")
-    assert attack_device(keep, claim=0.1, trials=2000, view="bytes").epsilon == 0.0
+    tell = Responder("tell", lambda reward, rng: b"one" if reward else b"nil")
+    assert attack_responder(tell, claim=1.0, trials=2000, view="bytes").violated
+    keep = Responder("keep", lambda reward, rng: "same")
+    assert attack_responder(keep, claim=0.1, trials=2000, view="bytes").epsilon == 0.0

@@ -8,9 +8,7 @@ import audit_mutants as mutants
 import pytest
 
 from dpbandits import policies
-from dpbandits.audit.attack import attack_device, attack_policy
-from dpbandits.audit.devices import device, own_device, verify_device
-from dpbandits.audit.exact import verify
+from dpbandits.audit import attack, attack_responder, own_curator, responder, verify, verify_curator
 from dpbandits.audit.releases import Step, enter_all, played
 from dpbandits.policies import lookup
 from dpbandits.privacy.ledger import Ledger, LedgerError
@@ -46,7 +44,7 @@ def test_a_wrong_sensitivity_is_seen_in_the_releases_at_once_and_in_the_actions_
     releases = verify(policy, view="released")
     assert releases.violated
     assert releases.epsilon == 8.0
-    assert attack_policy(policy, claim=1.0, trials=200_000, alpha=ALPHA, horizon=12).violated
+    assert attack(policy, claim=1.0, trials=200_000, alpha=ALPHA, horizon=12).violated
 
 
 def test_the_unsplit_hybrid_loses_twice_its_epsilon() -> None:
@@ -67,7 +65,7 @@ def test_dp_ucb_int_as_printed_loses_more_with_every_round() -> None:
 
 @pytest.mark.parametrize("factory", [mutants.halved, mutants.first_without_noise, mutants.redrawn])
 def test_the_auditor_catches_by_actions_alone(factory: lookup.Factory) -> None:
-    verdict = attack_policy(factory(2, epsilon=1.0), claim=1.0, trials=100_000, alpha=ALPHA, horizon=12)
+    verdict = attack(factory(2, epsilon=1.0), claim=1.0, trials=100_000, alpha=ALPHA, horizon=12)
     assert verdict.violated
     assert verdict.witness["event"].startswith("actions begin with 01")
     assert verdict.witness["right"] > verdict.witness["wrong"]
@@ -75,25 +73,25 @@ def test_the_auditor_catches_by_actions_alone(factory: lookup.Factory) -> None:
 
 
 def test_the_auditor_catches_what_only_plain_python_can_play() -> None:
-    verdict = attack_policy(mutants.same_seed(2, epsilon=1.0), claim=1.0, trials=200, alpha=1e-3, horizon=5)
+    verdict = attack(mutants.same_seed(2, epsilon=1.0), claim=1.0, trials=200, alpha=1e-3, horizon=5)
     assert verdict.violated
     assert "plain Python" in verdict.domain
 
 
 def test_the_auditor_catches_halved_noise_in_released_means() -> None:
     policy = mutants.halved(2, epsilon=1.0)
-    assert attack_policy(policy, claim=1.0, view="released", trials=20_000, alpha=ALPHA, horizon=6).violated
+    assert attack(policy, claim=1.0, view="released", trials=20_000, alpha=ALPHA, horizon=6).violated
 
 
 def test_float_noise_is_caught_by_its_low_bits_and_exact_noise_is_not() -> None:
-    faulty = own_device(mutants.float_laplace, "float", 1.0)
-    seen = attack_device(faulty, claim=1.0, view="bytes", trials=20_000, alpha=ALPHA)
+    faulty = own_curator(mutants.float_laplace, "float", 1.0)
+    seen = attack_responder(faulty, claim=1.0, view="bytes", trials=20_000, alpha=ALPHA)
     assert seen.violated
     assert seen.epsilon > 4.0
-    assert not attack_device(faulty, claim=1.0, view="response", trials=20_000, alpha=ALPHA).violated
+    assert not attack_responder(faulty, claim=1.0, view="response", trials=20_000, alpha=ALPHA).violated
     for name in ("laplace", "bernoulli", "randomised-response"):
-        assert verify_device(name, "1").verdict == "proved"
-        assert not attack_device(device(name, "1"), claim=1.0, view="bytes", trials=20_000, alpha=ALPHA).violated
+        assert verify_curator(name, "1").verdict == "proved"
+        assert not attack_responder(responder(name, "1"), claim=1.0, view="bytes", trials=20_000, alpha=ALPHA).violated
 
 
 def test_the_ledger_refuses_what_is_drawn_twice_and_what_costs_too_much() -> None:

@@ -13,7 +13,8 @@ import pytest
 import dpbandits as dp
 from dpbandits import bounds
 from dpbandits.bounds import central, divergences
-from dpbandits.bounds.text import law, problem
+from dpbandits.bounds.problem import law_of
+from dpbandits.environments import Arms
 from dpbandits.environments.distributions import Beta
 from dpbandits.errors import InputError
 from dpbandits.privacy import Guarantee
@@ -68,9 +69,9 @@ def test_options_reach_the_theorems_that_take_them(dpbandits: Command) -> None:
         (C2[:4], "epsilon or levels is required by bounds, got none"),
         ((*C2[:5], "-1"), "epsilon must be positive and finite, got -1.0"),
         ((*C2, "--levels", "constant(1)"), "epsilon and levels must not both be given, got 1.0 and"),
-        ((*C2, "--option", "alpa=1"), "unknown option of a bound 'alpa': did you mean alpha?"),
+        ((*C2, "--option", "alpa=1"), "alpa is not an option of a bound: did you mean alpha?"),
         ((*C2, "--option", "alpha=x"), "alpha must be a number, got 'x'"),
-        ((*C2, "--option", "schedule=z"), "unknown schedule 'z'"),
+        ((*C2, "--option", "schedule=z"), "schedule 'z' is unknown: known are constant, x, y, exact"),
         (
             ("--arms", "normal(0,1)+normal(1,2)", *C2[2:]),
             "arms: the bounds for normal rewards need one sd, got 1 and 2",
@@ -87,14 +88,17 @@ def test_bad_input_is_one_line_and_exit_2(dpbandits: Command, words: tuple[str, 
 
 
 def test_arms_become_the_family_that_they_are() -> None:
-    assert problem("choice(0,1,1)+beta(1,1)", 10).family == "bounded"
-    assert problem("choice(0,1,1,1)+bernoulli(0.5)", 10).means == (0.75, 0.5)
-    normal = problem("2*normal(0.5,0.3)+normal(1,0.3)", 10)
+    def problem(text: str, within: tuple[float, float] | None = None) -> bounds.Problem:
+        return bounds.Problem.on(Arms.of(text), 10, reward_range=within)
+
+    assert problem("choice(0,1,1)+beta(1,1)").family == "bounded"
+    assert problem("choice(0,1,1,1)+bernoulli(0.5)").means == (0.75, 0.5)
+    normal = problem("2*normal(0.5,0.3)+normal(1,0.3)")
     assert (normal.family, normal.sd, normal.means) == ("gaussian", 0.3, (0.5, 0.5, 1.0))
-    clipped = problem("uniform(0,4)+choice(1,3,3)", 10, reward_range=(0.0, 4.0))
+    clipped = problem("uniform(0,4)+choice(1,3,3)", (0.0, 4.0))
     assert clipped.means == pytest.approx((0.5, 7 / 12))
     with pytest.raises(InputError, match="bounds need rewards in"):
-        problem("uniform(0,4)+uniform(0,1)", 10, reward_range=(0.0, 2.0))
+        problem("uniform(0,4)+uniform(0,1)", (0.0, 2.0))
 
 
 def test_quantiles_stand_for_a_continuous_law() -> None:
@@ -107,7 +111,7 @@ def test_quantiles_stand_for_a_continuous_law() -> None:
         return float(-quad(lambda x: math.log1p(-s * (x - 0.6)) * beta.pdf(x, 2, 3), 0, 1)[0])
 
     exact = -minimize_scalar(dual, bounds=(0, 2.4999), method="bounded", options={"xatol": 1e-9}).fun
-    assert divergences.d_inf(law(Beta(2, 3)), 0.6) == pytest.approx(exact, rel=1e-3)
+    assert divergences.d_inf(law_of(Beta(2, 3)), 0.6) == pytest.approx(exact, rel=1e-3)
 
 
 def test_a_policy_is_under_the_lower_bounds_of_its_promise() -> None:

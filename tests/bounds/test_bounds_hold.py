@@ -11,9 +11,10 @@ import dpbandits as dp
 from dpbandits import policies
 from dpbandits.curators import Batch
 from dpbandits.policies.policy import Parts, published
-from dpbandits.protocols import NO_LINE, Curator, Rng
+from dpbandits.protocols import NO_LINE, Releases
 from dpbandits.testing import Case
-from dpbandits.testing.laws import regret_is_below_the_bounds
+from dpbandits.testing.playing import regret_is_below_the_bounds
+from dpbandits.types import Rng
 
 PROVEN = {
     "adap-klucb": "0.9,0.6",
@@ -48,7 +49,7 @@ class Turns(NamedTuple):
 
     arms: int
 
-    def act(self, curator: Curator, t: int, rng: Rng) -> tuple[int, int, float]:
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         return t % self.arms, 1, NO_LINE
 
 

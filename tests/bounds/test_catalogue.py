@@ -12,9 +12,7 @@ import pytest
 from bound_cases import C2, FIVE, TWO, basis, value
 
 from dpbandits.bounds import (
-    ClippedNormal,
     Law,
-    Levels,
     LinearProblem,
     Problem,
     applicable,
@@ -25,6 +23,7 @@ from dpbandits.bounds import (
     theorem_named,
     theorems,
 )
+from dpbandits.environments import Levels, NormalLevels
 from dpbandits.errors import InputError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "theory.md"
@@ -32,7 +31,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "theory.md"
 PROBLEMS: dict[str, Problem | LinearProblem] = {
     "bernoulli": Problem.bernoulli(C2, 10**6, epsilon=0.5),
     "levels": Problem.bernoulli(C2, 10**6, levels=FIVE),
-    "normal levels": Problem.bernoulli(C2, 10**6, levels=ClippedNormal(1, 1)),
+    "normal levels": Problem.bernoulli(C2, 10**6, levels=NormalLevels(1, 1)),
     "gaussian": Problem.gaussian([0.9, 0.6], 10**6, epsilon=0.5),
     "bounded": Problem.bounded([Law.of([0.4, 1.0]), Law.of([0.2, 0.6])], 10**6, epsilon=0.5),
     "linear": basis((1.0, 0.5), 0.5),
@@ -123,14 +122,14 @@ def test_extremes_give_a_number_or_a_reason(means: list[float], epsilon: float) 
 @pytest.mark.parametrize(
     "levels",
     [
-        Levels.uniform([1e-3, 100]),
-        Levels((0.0, 5.0), (0.9, 0.1)),
-        ClippedNormal(0.01, 3),
-        ClippedNormal(-1, 1),
-        ClippedNormal(200, 1),
+        Levels.of([1e-3, 100]),
+        Levels.of([0.0] * 9 + [5.0]),
+        NormalLevels(0.01, 3),
+        NormalLevels(-1, 1),
+        NormalLevels(200, 1),
     ],
 )
-def test_extreme_populations_give_a_number_or_a_reason(levels: Levels | ClippedNormal) -> None:
+def test_extreme_populations_give_a_number_or_a_reason(levels: Levels | NormalLevels) -> None:
     for horizon in (1, 10, 10**9):
         for bound in evaluate(Problem.bernoulli([0.9, 0.6], horizon, levels=levels)):
             assert bound.value is None or 0 <= bound.value < math.inf, bound.name
@@ -147,7 +146,7 @@ def test_problems_refuse_what_they_cannot_be() -> None:
         Problem.bernoulli([0.5], 10, epsilon=1.0, levels=FIVE)
     with pytest.raises(InputError, match="laws must be one for each arm of bounded rewards, got 0"):
         Problem((0.5,), 10, family="bounded")
-    with pytest.raises(InputError, match="unknown bound 'adap-ubc': did you mean adap-ucb"):
+    with pytest.raises(InputError, match="bound 'adap-ubc' is unknown: did you mean adap-ucb"):
         theorem_named("adap-ubc")
 
 

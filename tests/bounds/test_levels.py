@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from bound_cases import FIVE, LOG, PI2, TWO, value
 
-from dpbandits.bounds import ClippedNormal, Levels, Problem, best_epsilon_min, heterogeneous, level_cost, level_curve
+from dpbandits.bounds import Problem, best_epsilon_min, heterogeneous, level_cost, level_curve
+from dpbandits.environments import Levels, NormalLevels
 from dpbandits.errors import InputError
 
 
@@ -35,7 +36,7 @@ def test_heldp_theorem_7() -> None:
 
 def test_heldp_theorem_7_when_forced_exploration_rules() -> None:
     """alpha0 far below epsilon_min^-2: one cautious user in a thousand."""
-    levels = Levels((0.05, 50.0), (0.001, 0.999))
+    levels = Levels.of([0.05] + [50.0] * 999)
     problem = Problem.bernoulli([1.0, 0.05], 10**6, levels=levels)
     alpha0 = 0.001 * 400 + 0.999 / 2500
     forced = 2 * 0.95 / alpha0**2 * (4 * alpha0 * 400 + 400**2) * LOG
@@ -110,9 +111,9 @@ def test_heldp_refuses() -> None:
     problem = Problem.bernoulli([0.9, 0.6], 10**6, levels=FIVE)
     assert "at or above epsilon_min = 200" in heterogeneous.heldp_ucb_b(problem, epsilon_min=200).holds
     assert "epsilon_min must be positive" in heterogeneous.heldp_ucb_l(problem, epsilon_min=0).holds
-    nobody = Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels((0.0,), (1.0,)))
+    nobody = Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels.of([0.0]))
     assert "every level is 0" in heterogeneous.heldp_ucb_l(nobody).holds
-    rare = Problem.bernoulli([0.9, 0.6], 10, levels=Levels((0.0, 1.0), (0.99, 0.01)))
+    rare = Problem.bernoulli([0.9, 0.6], 10, levels=Levels.of([0.0] * 99 + [1.0]))
     assert "at least one response must be expected" in heterogeneous.heldp_ucb_b(rare).holds
     assert "one epsilon for all" in heterogeneous.heldp_ucb_b_homogeneous(problem).holds
 
@@ -121,11 +122,11 @@ def test_heldp_refuses() -> None:
     ("levels", "thresholds", "laplace", "bernoulli"),
     [
         (FIVE, (0.2, 1, 2, 100), (148.8, 19.5, 12.6, 5.41), (33.8, 4.11, 3.41, 5.00)),
-        (ClippedNormal(1, 1), (0.5, 1, 1.5, 2), (30.5, 25.1, 29.0, 43.9), (5.90, 4.73, 5.64, 9.00)),
+        (NormalLevels(1, 1), (0.5, 1, 1.5, 2), (30.5, 25.1, 29.0, 43.9), (5.90, 4.73, 5.64, 9.00)),
     ],
 )
 def test_level_costs_of_the_paper(
-    levels: Levels | ClippedNormal,
+    levels: Levels | NormalLevels,
     thresholds: tuple[float, ...],
     laplace: tuple[float, ...],
     bernoulli: tuple[float, ...],
@@ -141,25 +142,25 @@ def test_clipped_normal_by_sampling() -> None:
     levels = np.clip(rng.normal(1.0, 1.0, 2_000_000), 0.0, 100.0)
     kept = levels[levels >= 0.8]
     by_sample = np.mean((1 + 4 / kept) ** 2) / (len(kept) / len(levels))
-    assert level_cost(ClippedNormal(1, 1), 0.8, "laplace") == pytest.approx(float(by_sample), rel=5e-3)
+    assert level_cost(NormalLevels(1, 1), 0.8, "laplace") == pytest.approx(float(by_sample), rel=5e-3)
 
 
 def test_best_epsilon_min() -> None:
     assert best_epsilon_min(FIVE, "laplace") == 100
     assert best_epsilon_min(FIVE, "bernoulli") == 2
     for mechanism in ("laplace", "bernoulli"):
-        normal = ClippedNormal(1, 1)
+        normal = NormalLevels(1, 1)
         best = best_epsilon_min(normal, mechanism)
         grid = [level_cost(normal, float(x), mechanism) for x in np.linspace(0.3, 2.5, 200)]
         assert level_cost(normal, best, mechanism) <= min(grid) + 1e-9
         sample = np.clip(np.random.default_rng(2).normal(1.0, 1.0, 400), 0.0, 100.0)
-        chosen = best_epsilon_min(Levels.uniform(sample), mechanism)
+        chosen = best_epsilon_min(Levels.of(sample), mechanism)
         assert chosen in sample
         assert level_cost(normal, chosen, mechanism) <= 1.1 * level_cost(normal, best, mechanism)
     thresholds, costs = level_curve(FIVE, "bernoulli")
     assert thresholds == [0.2, 1, 2, 100]
     assert costs.index(min(costs)) == 2
     with pytest.raises(InputError, match="levels must have a positive one"):
-        best_epsilon_min(Levels((0.0,), (1.0,)), "laplace")
+        best_epsilon_min(Levels.of([0.0]), "laplace")
     with pytest.raises(InputError, match=r"epsilon_min must be at most the highest level 100, got 101"):
         level_cost(FIVE, 101, "laplace")

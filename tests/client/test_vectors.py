@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from dpbandits.client.device import encode
 from dpbandits.errors import InputError
 from dpbandits.exact import RiggedNoise, exponential, logistic, rational
+from dpbandits.exact.wire import encode
 
 CLIENTS = Path(__file__).parents[2] / "clients"
 VECTORS: dict[str, Any] = json.loads((CLIENTS / "vectors.json").read_text())

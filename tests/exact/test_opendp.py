@@ -50,6 +50,11 @@ def test_curators_take_it_in_place_of_ours(opendp: OpenDPNoise) -> None:
     assert isinstance(LaplaceCurator("1", opendp).respond(0.3), int)
 
 
+def test_it_has_the_verbs_of_a_generator(opendp: OpenDPNoise) -> None:
+    assert 0.0 <= opendp.random() < 1.0
+    assert ((0.25 + opendp.laplace(0.0, 1.0)) * 65536).is_integer()
+
+
 @pytest.mark.parametrize("sensitivity", [3, 10])
 def test_opendp_passes_the_test_that_ours_passes(
     opendp: OpenDPNoise, sensitivity: int, fit: Callable[..., bool], two_sided: Callable[..., object]

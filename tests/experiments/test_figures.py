@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-import dpbandits.cli.experiments  # noqa: F401 (adds the commands)
-from dpbandits.cli.shared import app
 from dpbandits.errors import InputError
 from dpbandits.experiments import pages
 from dpbandits.experiments.azize2022 import table1
-from dpbandits.experiments.figures import SCALES, figures, papers, select
+from dpbandits.experiments.figures import SCALES, Figure, figures, papers, select
 from dpbandits.experiments.heldp import fig2
 from dpbandits.experiments.reproduce import reproduce
 
+Command = Callable[..., tuple[int, str, str]]
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -30,10 +29,12 @@ def test_all_papers_are_there() -> None:
 
 
 @pytest.mark.parametrize("figure", figures(), ids=lambda figure: figure.path)
-def test_cells_can_be_made(figure: object) -> None:
+def test_cells_can_be_made(figure: Figure) -> None:
     for scale in SCALES:
-        for cell in figure.cells(scale).values():  # type: ignore[attr-defined]
-            assert cell.setup().problem.horizon == cell.horizon
+        for cell in figure.cells(scale).values():
+            assert cell.simulation.marks[-1] == cell.simulation.horizon
+            assert cell.simulation.policy.arms == len(cell.simulation.arms)
+            assert len(cell.key) == 32
 
 
 def test_scales_differ_only_in_rounds_and_runs() -> None:
@@ -41,15 +42,18 @@ def test_scales_differ_only_in_rounds_and_runs() -> None:
         quick, paper = figure.cells("quick"), figure.cells("paper")
         assert list(quick) == list(paper)
         for name, cell in quick.items():
-            assert cell.horizon <= paper[name].horizon
+            assert cell.simulation.horizon <= paper[name].simulation.horizon
             assert cell.runs <= paper[name].runs
-            assert {**cell.settings(), "horizon": 0} == {**paper[name].settings(), "horizon": 0}
+            same = {"horizon": 0, "runs": 0}
+            assert {**cell.to_json(), **same} == {**paper[name].to_json(), **same}
 
 
 def test_unknown_names_are_answered_with_the_list() -> None:
-    with pytest.raises(InputError, match=r"unknown paper 'ren2021': known are azize2022, heldp, ren2020, tossou2016"):
+    with pytest.raises(
+        InputError, match=r"paper 'ren2021' is unknown: known are azize2022, heldp, ren2020, tossou2016"
+    ):
         select("ren2021")
-    with pytest.raises(InputError, match=r"unknown figure 'ren2020/fig9': known are ren2020/fig1, ren2020/fig2"):
+    with pytest.raises(InputError, match=r"figure 'ren2020/fig9' is unknown: known are ren2020/fig1, ren2020/fig2"):
         select("ren2020/fig9")
 
 
@@ -114,22 +118,20 @@ def test_the_lower_bound_and_the_flatness_are_judged(folder: Path) -> None:
     assert verdicts["bound"]["verdict"] == "reproduced"
 
 
-def test_command_line(tmp_path: Path) -> None:
-    runner = CliRunner()
-    done = runner.invoke(app, ["reproduce", "azize2022/table2", "--out", str(tmp_path / "o"), "--json"])
-    assert done.exit_code == 0, done.output
-    document = json.loads(done.stdout)
+def test_command_line(tmp_path: Path, dpbandits: Command) -> None:
+    status, out, err = dpbandits("reproduce", "azize2022/table2", "--out", str(tmp_path / "o"), "--json")
+    assert status == 0, err
+    document = json.loads(out)
     assert document["figures"][0]["figure"] == "azize2022/table2"
     assert document["claims"][0]["verdict"] == "reproduced"
     assert (tmp_path / "o/data/azize2022/table2.parquet").exists()
 
 
-def test_a_failing_claim_is_exit_status_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_claim_is_exit_status_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dpbandits: Command) -> None:
     from dpbandits.experiments.azize2022 import table2
 
     monkeypatch.setattr(table2, "_minimax", lambda epsilon: 1.0 / epsilon)
-    arguments = ["reproduce", "azize2022/table2", "--out", str(tmp_path / "o")]
-    assert CliRunner().invoke(app, arguments).exit_code == 1
+    assert dpbandits("reproduce", "azize2022/table2", "--out", str(tmp_path / "o"))[0] == 1
 
 
 def test_releases_are_counted() -> None:

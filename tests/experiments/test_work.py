@@ -18,7 +18,7 @@ from dpbandits.experiments import work
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.engines import Engine, WorkerLostError, engine
 from dpbandits.experiments.results import Chunk, Results
-from dpbandits.simulation import simulate
+from dpbandits.simulation import simulate_all
 
 Cells = dict[str, Cell]
 
@@ -26,8 +26,8 @@ Cells = dict[str, Cell]
 @pytest.fixture
 def cells() -> Cells:
     return {
-        "adap": Cell("adap-ucb", "0.9,0.6", 2000, 6, 1.0, checkpoints=10),
-        "ucb": Cell("ucb1", "0.9,0.6", 2000, 4, checkpoints=10),
+        "adap": Cell.of("adap-ucb", "0.9,0.6", 2000, 6, 1.0, checkpoints=10),
+        "ucb": Cell.of("ucb1", "0.9,0.6", 2000, 4, checkpoints=10),
     }
 
 
@@ -36,7 +36,7 @@ def played(cells: Cells, results: Results) -> dict[str, list[float]]:
 
 
 def direct(cells: Cells) -> dict[str, list[float]]:
-    return {name: simulate(runs=cell.runs, **cell.settings()).final_regret.tolist() for name, cell in cells.items()}
+    return {name: simulate_all(cell.simulation, runs=cell.runs).final_regret.tolist() for name, cell in cells.items()}
 
 
 @pytest.mark.parametrize(("cluster", "workers"), [("threads", 1), ("threads", 3), ("processes", 2)])
@@ -77,7 +77,7 @@ def test_a_finished_run_is_kept_when_the_next_chunk_is_interrupted(cells: Cells,
     with Results(tmp_path / "r") as results, pytest.raises(KeyboardInterrupt):
         work.fill(cells.values(), results, Stopping("threading", 1))
     with Results(tmp_path / "r") as results:
-        before = sum(len(results.done(cell.key())) for cell in cells.values())
+        before = sum(len(results.done(cell.key)) for cell in cells.values())
         assert 0 < before < 10
         work.fill(cells.values(), results, Engine("threading", 2))
         assert played(cells, results) == direct(cells)
@@ -107,7 +107,7 @@ def test_lost_workers_are_retried_and_then_given_up(cells: Cells) -> None:
 
 
 def test_chunks_follow_what_a_run_costs() -> None:
-    job = work._Job(Cell("ucb1", "0.9,0.6", 10, 1000), list(range(1000)), seconds=0.05)
+    job = work._Job(Cell.of("ucb1", "0.9,0.6", 10, 1000), list(range(1000)), seconds=0.05)
     assert job.take() == list(range(20))
     job.seconds = 3.0
     assert job.take() == [20]
@@ -127,12 +127,11 @@ def test_progress_counts_every_run_once(cells: Cells) -> None:
 def test_other_settings_or_another_log_have_another_key(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_text("arm,reward\na,1\nb,0\n")
-    cell = Cell("ucb1", f"replay({log})", 100, 1)
-    before = cell.key()
-    assert replace(cell, seed=1).key() != before
-    assert replace(cell, runs=7, label="x").key() == before
+    before = Cell.of("ucb1", f"replay({log})", 100, 1).key
+    assert Cell.of("ucb1", f"replay({log})", 100, 1, seed=1).key != before
+    assert Cell.of("ucb1", f"replay({log})", 100, 7, label="x").key == before
     log.write_text("arm,reward\na,1\nb,1\n")
-    assert cell.key() != before
+    assert Cell.of("ucb1", f"replay({log})", 100, 1).key != before
 
 
 def test_results_keep_the_first_of_two_equal_runs() -> None:
@@ -163,7 +162,7 @@ def test_dask_cluster_with_a_worker_killed_in_the_middle(monkeypatch: pytest.Mon
     from distributed import LocalCluster
 
     monkeypatch.setattr(work, "CHUNK_SECONDS", 0.2)
-    big = {"l": Cell("ldp-ucb-l", "@ren2020-bernoulli", 2_000_000, 30, 1.0, checkpoints=5)}
+    big = {"l": Cell.of("ldp-ucb-l", "@ren2020-bernoulli", 2_000_000, 30, 1.0, checkpoints=5)}
     killed: list[int] = []
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,

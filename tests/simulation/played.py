@@ -29,7 +29,7 @@ def check(policies: list[str]) -> dict[str, int]:
         given = settings(policy)
         quick, plain = (simulate(policy, engine=engine, **given) for engine in ("compiled", "python"))
         assert np.array_equal(quick.pulls, plain.pulls), f"{policy}: the compiled run is another one"
-    stats = compiled._dispatcher(loop.play).stats
+    stats = compiled._dispatcher(loop.play, False).stats  # as it is called: by position
     return {"found": sum(stats.cache_hits.values()), "compiled": sum(stats.cache_misses.values())}
 
 

@@ -12,8 +12,7 @@ import pytest
 
 import dpbandits as dp
 from dpbandits.errors import InputError
-from dpbandits.simulation import compiled
-from dpbandits.simulation.runs import Interrupted
+from dpbandits.simulation import Interrupted, compiled
 
 C2 = "0.75,0.625,0.5,0.375,0.25"
 
@@ -182,10 +181,12 @@ def test_numpy_numbers_are_numbers_and_other_things_are_refused_by_name() -> Non
     numbers: dict[str, Any] = {"epsilon": np.float32(1), "horizon": np.int64(100), "runs": np.int32(2)}
     trace = dp.simulate("adap-ucb", arms=C2, **numbers)
     assert trace.runs == 2
-    with pytest.raises(InputError, match="arms must be a text"):
-        dp.simulate("ucb1", arms=[0.9, 0.8], horizon=100)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="epsilon must be positive and finite, got abc"):
-        dp.simulate("adap-ucb", arms=C2, epsilon="abc", horizon=100)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="arms must be means such as"):
+        dp.simulate("ucb1", arms=7, horizon=100)
+    with pytest.raises(InputError, match="epsilon must be a number, got 'abc'"):
+        dp.simulate("adap-ucb", arms=C2, epsilon="abc", horizon=100)
+    with pytest.raises(InputError, match=r"epsilon must be positive and finite, got \[1\]"):
+        dp.simulate("adap-ucb", arms=C2, epsilon=[1], horizon=100)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="as_printed must be True or False, got 'yes'"):
         dp.policies.dp_ucb(arms=2, epsilon=1.0, as_printed="yes")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"checkpoints must be a whole number of at least 1, got 1\.5"):

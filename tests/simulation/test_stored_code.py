@@ -133,6 +133,7 @@ Store.write = write_together
     assert play(cache, *policies) == {"found": 2, "compiled": 0}
 
 
+@pytest.mark.slow
 def test_every_policy_is_right_on_a_store_in_which_everything_is_damaged_or_exchanged(tmp_path: Path) -> None:
     names = lookup.names()
     half = len(names) // 2
@@ -162,7 +163,7 @@ def test_eight_processes_on_a_fresh_store(tmp_path: Path) -> None:
 OWN = """
 from typing import NamedTuple
 from dpbandits.policies.policy import Parts, published
-from dpbandits.curators import Exact
+from dpbandits.curators import Plain
 IMPORT
 class Stubborn(NamedTuple):
     arms: int
@@ -170,7 +171,7 @@ class Stubborn(NamedTuple):
         return self.arms - self.arms + choice(), 1, -1e300
 @published('nobody')
 def stubborn(arms: int) -> Parts:
-    return Parts(Stubborn(arms), Exact.start(arms))
+    return Parts(Stubborn(arms), Plain.start(arms))
 """
 RUN = """
 import dpbandits as dp, own
@@ -209,6 +210,7 @@ def test_an_edit_of_a_users_policy_or_of_what_it_uses_is_compiled_anew(
 
 def test_the_digest_sees_what_a_run_can_reach_and_nothing_else() -> None:
     from dpbandits.agents import UCB
+    from dpbandits.curators import LocalLaplace
     from dpbandits.simulation import loop
 
     source = "def f(x):\n    {doc}\n    return x + {number}\ndef g(part):\n    return part.step(1) + f(2)\n"
@@ -219,7 +221,7 @@ def test_the_digest_sees_what_a_run_can_reach_and_nothing_else() -> None:
         methods: dict[str, Any] = {"step": eval(f"lambda self, x: x * {step}"), "other": eval(f"lambda self: {other}")}
         for name in methods:
             methods[name].__qualname__ = f"Part.{name}"
-        return reach([content["g"]], [type("Part", (), {**methods, "__module__": "somewhere"})]).digest
+        return reach((content["g"],), (type("Part", (), {**methods, "__module__": "somewhere"}),)).digest
 
     same = digest()
     assert same is not None
@@ -227,7 +229,7 @@ def test_the_digest_sees_what_a_run_can_reach_and_nothing_else() -> None:
     assert digest(other="4") == same, "a method that is not called counts"
     assert digest(number="2") != same
     assert digest(step="3") != same
-    names = {function.__name__ for function in reach([loop.play], [UCB]).functions}
+    names = {function.__name__ for function in reach((loop.play,), (UCB, LocalLaplace)).functions}
     assert {"play", "positive_log", "one_by_one"} <= names
     assert "positive" not in names, "what is only called at the start counts"
 
@@ -238,7 +240,7 @@ def test_what_cannot_be_described_is_not_stored(tmp_path: Path) -> None:
 
     content: dict[str, Any] = {"__name__": "somewhere", "odd": Odd()}
     exec("def f(x):\n    return odd", content)
-    assert reach([content["f"]]).digest is None
+    assert reach((content["f"],)).digest is None
 
 
 class Counts(NamedTuple):

@@ -1,13 +1,13 @@
-// Differentially private responses on a user's device. The same mathematics, constants and bytes as the Python package
-// dpbandits (dpbandits.exact and dpbandits.client), which explains them; clients/vectors.json holds both to it.
+// Differentially private responses on a user's device. The mathematics, constants and bytes are those of the Python
+// package (dpbandits.exact and dpbandits.client), which explains them. Both are tested with clients/vectors.json.
 
 /** A rational in lowest terms: numerator, denominator. */
 export type Rational = readonly [bigint, bigint];
 
-/** Where random bits come from: called with how many 64-bit words. */
+/** A source of random bits, called with the number of 64-bit words. */
 export type Entropy = (words: number) => BigUint64Array;
 
-/** Makes one private response of one reward. Call `respond` once for a reward: every call costs epsilon. */
+/** Makes one private response from one reward. Call `respond` only once for each reward: every call costs epsilon. */
 export interface Curator {
   /** The level, as "1/10": pure epsilon-privacy of the reward, delta 0. */
   readonly epsilon: string;
@@ -22,20 +22,20 @@ const lowest = (n: bigint, d: bigint): Rational => [n / divisor(n, d), d / divis
 
 const write = ([n, d]: Rational): string => (d > 1n ? `${n}/${d}` : `${n}`);
 
-// What is no text of a rational reads as 0.
+// A text that is not a rational is read as 0.
 function read(text: string): Rational {
   const [, whole = "", digits = "", below] = /^(\d+)(?:\.(\d+)|\/(\d*[1-9]\d*))?$/.exec(text) ?? [];
   return lowest(BigInt(whole + digits), below ? BigInt(below) : 10n ** BigInt(digits.length));
 }
 
-/** "0.1" or "1/3" as an exact positive rational. Numbers are refused: write the text that is meant. */
+/** "0.1" or "1/3" as an exact positive rational. Numbers are refused: pass the text of the exact value. */
 export function rational(name: string, text: string): Rational {
   const value = read(text.length <= 200 ? text : "");
   if (!value[0]) throw new RangeError(`${name} must be positive, as "0.1" or "1/3", got '${text}'`);
   return value;
 }
 
-// Integers low <= 2^bits e^-x <= high: Taylor's series of e^-(x / 2^k), then k squarings, every rounding outwards.
+// Integers low <= 2^bits e^-x <= high: the Taylor series of e^-(x / 2^k), then k squarings. Every step rounds outwards.
 function encloseExp([n, d]: Rational, bits: bigint): Rational {
   const squarings = BigInt(8 + (n / d).toString(2).length);
   const precision = bits + squarings + 16n;
@@ -59,7 +59,7 @@ function encloseExp([n, d]: Rational, bits: bigint): Rational {
 /** The k-th 64 binary digits of a probability. */
 export type Probability = (k: number) => bigint;
 
-// The digits of e^-x, or of 1 / (1 + e^x), to as many bits as it takes to be sure of them (Ziv's loop).
+// The digits of e^-x, or of 1 / (1 + e^x). The precision grows until the digits are certain (Ziv's loop).
 function probability(x: Rational, logistic: boolean): Probability {
   let words: bigint[] = [];
   return (k) => {
@@ -77,13 +77,13 @@ function probability(x: Rational, logistic: boolean): Probability {
   };
 }
 
-/** 1 / (1 + e^x): how often randomised response at level x answers falsely. */
+/** 1 / (1 + e^x): the probability that randomised response at epsilon x answers falsely. */
 export const logistic = (x: Rational): Probability => probability(x, true);
 
 /** e^-x. */
 export const exponential = (x: Rational): Probability => probability(x, false);
 
-// True with exactly the probability p, of which the first k words were equal to the random ones.
+// True with exactly the probability p. The first k words of p have been compared, and were equal to the random ones.
 function draw(p: Probability, entropy: Entropy, k = 0): boolean {
   for (; ; k++) {
     const uniform = entropy(1)[0]!;
@@ -91,11 +91,11 @@ function draw(p: Probability, entropy: Entropy, k = 0): boolean {
   }
 }
 
-// The multiple of 2^-bits nearest to the reward clamped to [0, 1], in that unit; what is not a number becomes 0.
+// The reward clamped to [0, 1], rounded to the nearest multiple of 2^-bits, in that unit. NaN becomes 0.
 const onGrid = (reward: number, bits: number): bigint =>
   BigInt(Math.floor((reward > 0 ? Math.min(reward, 1) : 0) * 2 ** bits + 0.5));
 
-/** Answers a reward of 0 or 1 truly with probability e^epsilon / (1 + e^epsilon). `entropy` is for tests only. */
+/** Keeps a reward of 0 or 1 with probability e^epsilon / (1 + e^epsilon). `entropy` is for tests only. */
 export function randomisedResponse(epsilon: string, entropy = system): Curator {
   const level = rational("epsilon", epsilon);
   const lie = logistic(level);
@@ -136,13 +136,13 @@ export function laplaceCurator(epsilon: string, entropy = system): Curator {
   };
 }
 
-/** Any of these curators, on any real reward, by way of the logistic function. */
+/** Applies the logistic function to any real reward, and then the given curator. */
 export const sigmoidCurator = (within: Curator): Curator => ({
   ...within,
   respond: (reward) => within.respond((1 + Math.tanh(reward / 2)) / 2),
 });
 
-/** Keeps one text. `update` is atomic, and resolves to the new text once that would survive a crash. */
+/** Keeps one text. `update` is atomic, and resolves to the new text once it would survive a crash. */
 export interface Store {
   update(change: (state: string | undefined) => string): Promise<string>;
 }
@@ -188,16 +188,16 @@ export class BudgetError extends RangeError {}
 interface State {
   limit: string;
   spent: string;
-  // For each decision, after a dot: what was charged, and the response once it is made.
+  // The key is a dot and the decision. The value is what was charged, and the response once it is made.
   made: Record<string, [string, string?]>;
 }
 
-/** One user's device: makes the response to a decision once, and resends the same text ever after. */
+/** One user's device: makes the response to a decision once, and returns the same text afterwards. */
 export class Device {
   readonly #store: Store;
   readonly #limit: Rational;
 
-  /** `limit` is the most epsilon that the user will ever spend. The store remembers it: it can be lowered only. */
+  /** `limit` is the total epsilon that the user will ever spend. The store keeps it, and it can only be lowered. */
   constructor(store: Store, limit: string) {
     this.#store = store;
     this.#limit = rational("limit", limit);
@@ -217,15 +217,15 @@ export class Device {
     );
   }
 
-  /** What has been spent, and the most that ever will be. */
+  /** The limit, and what has been spent. */
   async budget(): Promise<{ limit: string; spent: string }> {
     const { limit, spent } = await this.#update(() => {});
     return { limit, spent };
   }
 
   /**
-   * What to send for a decision, which names it and the level of the curator before the reward is known. The order is
-   * the protocol: charge the budget, draw, keep the response, and only then return it.
+   * The text to send for a decision. Fix the decision and the curator's epsilon before the reward is known. The order
+   * of the steps matters: charge the budget, draw, keep the response, and only then return it.
    */
   async respond(decision: string, reward: number, curator: Curator): Promise<string> {
     if (!/^[\w.:=~-]{1,200}$/.test(decision))

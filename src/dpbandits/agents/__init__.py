@@ -5,7 +5,8 @@ from dpbandits.agents.elimination import Elimination
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.kl_ucb import KLUCB
 from dpbandits.agents.moss import MOSS
+from dpbandits.agents.skip_ahead import skip_ahead
 from dpbandits.agents.thompson import Thompson
 from dpbandits.agents.ucb import UCB
 
-__all__ = ["IMED", "KLUCB", "MOSS", "UCB", "Doubling", "Elimination", "Thompson"]
+__all__ = ["IMED", "KLUCB", "MOSS", "UCB", "Doubling", "Elimination", "Thompson", "skip_ahead"]

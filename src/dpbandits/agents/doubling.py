@@ -6,7 +6,8 @@ from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from dpbandits.protocols import NO_LINE, Agent, Curator, Integers, Rng
+from dpbandits.protocols import NO_LINE, Agent, Releases
+from dpbandits.types import Integers, Rng
 
 Inner = TypeVar("Inner", bound=Agent)
 
@@ -18,7 +19,7 @@ class Doubling(NamedTuple, Generic[Inner]):
 
     >>> from dpbandits.agents import UCB
     >>> from dpbandits.curators import Batch
-    >>> agent, curator, rng = Doubling.start(2, UCB.start(2, skip=False)), Batch.start(2, epsilon=1.0), None
+    >>> agent, curator, rng = Doubling.start(2, UCB.start(2)), Batch.start(2, epsilon=1.0), None
     >>> agent.act(curator, 1, rng)
     (0, 1, -inf)
     """
@@ -31,8 +32,8 @@ class Doubling(NamedTuple, Generic[Inner]):
         """A fresh agent around a fresh ``inner``."""
         return cls(inner, np.zeros(arms, np.int64))
 
-    def act(self, curator: Curator, t: int, rng: Rng) -> tuple[int, int, float]:
-        arm = self.inner.act(curator, t, rng)[0]
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        arm = self.inner.act(releases, t, rng)[0]
         stint = max(self.pulls[arm], 1)
         self.pulls[arm] += stint
         return arm, stint, NO_LINE

@@ -7,8 +7,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.errors import fraction, positive
-from dpbandits.protocols import NO_LINE, Curator, Integers, Rng
+from dpbandits.checks import fraction, positive
+from dpbandits.protocols import NO_LINE, Releases
+from dpbandits.types import Integers, Rng
 
 FOR_EVER = 1 << 62
 
@@ -44,10 +45,10 @@ class Elimination(NamedTuple):
             np.array([1, 0], np.int64),
         )
 
-    def act(self, curator: Curator, t: int, rng: Rng) -> tuple[int, int, float]:
-        arms = self.active.size
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        arms = len(self.active)
         if self.next_arm() == arms:
-            self.drop(curator)
+            self.drop(releases)
             self.epoch[0] += 1
             self.epoch[1] = 0
         arm = self.next_arm()
@@ -58,14 +59,14 @@ class Elimination(NamedTuple):
     def next_arm(self) -> int:
         """The next surviving arm of this epoch; the number of arms if there is none."""
         arm = self.epoch[1]
-        while arm < self.active.size and self.active[arm] == 0:
+        while arm < len(self.active) and self.active[arm] == 0:
             arm += 1
         return arm
 
     def left(self) -> int:
         """How many arms survive."""
         left = 0
-        for arm in range(self.active.size):
+        for arm in range(len(self.active)):
             left += self.active[arm]
         return left
 
@@ -80,15 +81,15 @@ class Elimination(NamedTuple):
         most = max(32.0 * self.log(8.0, left) / (gap * gap), 8.0 * self.log(4.0, left) / (self.epsilon * gap))
         return int(min(math.ceil(self.scale * most + 1.0), 1e18))
 
-    def drop(self, curator: Curator) -> None:
+    def drop(self, releases: Releases) -> None:
         """Drop the arms that are clearly worse than the best."""
         left = self.left()
         top = -math.inf
-        for arm in range(self.active.size):
+        for arm in range(len(self.active)):
             if self.active[arm] == 1:
-                top = max(top, curator.mean(arm))
-        for arm in range(self.active.size):
+                top = max(top, releases.mean(arm))
+        for arm in range(len(self.active)):
             if self.active[arm] == 1:
-                bonus = math.sqrt(self.log(8.0, left) / (2.0 * curator.samples(arm, 0)))
-                if top - curator.mean(arm) > 2.0 * (bonus + curator.width(arm, self.log(4.0, left), 0)):
+                bonus = math.sqrt(self.log(8.0, left) / (2.0 * releases.samples(arm, 0)))
+                if top - releases.mean(arm) > 2.0 * (bonus + releases.width(arm, self.log(4.0, left), 0)):
                     self.active[arm] = 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Self
 
-from dpbandits.errors import at_least
+from dpbandits.checks import at_least
 from dpbandits.numerics import positive_log
-from dpbandits.protocols import NO_LINE, Curator, Rng
+from dpbandits.protocols import NO_LINE, Releases
+from dpbandits.types import Rng
 
 
 class MOSS(NamedTuple):
@@ -28,14 +29,14 @@ class MOSS(NamedTuple):
         """A fresh agent for ``horizon`` rounds."""
         return cls(arms, at_least("horizon", horizon, arms))
 
-    def act(self, curator: Curator, t: int, rng: Rng) -> tuple[int, int, float]:
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         best, best_index = 0, -math.inf
         for arm in range(self.arms):
-            if not curator.ready(arm, 0.0):
+            if not releases.ready(arm, 0.0):
                 return arm, 1, NO_LINE
-            n = curator.samples(arm, 0)
+            n = releases.samples(arm, 0)
             confidence = 2.0 * positive_log(self.horizon / (self.arms * n))
-            index = curator.mean(arm) + math.sqrt(confidence / (2.0 * n)) + curator.width(arm, confidence, 0)
+            index = releases.mean(arm) + math.sqrt(confidence / (2.0 * n)) + releases.width(arm, confidence, 0)
             if index > best_index:
                 best, best_index = arm, index
         return best, 1, NO_LINE

@@ -1,1 +1,8 @@
-"""Is the promise kept: exact verification at small sizes, and statistical attack."""
+"""Audits of privacy guarantees: ``verify`` computes the worst case at small sizes, ``attack`` tries to refute it."""
+
+from dpbandits.audit.attack import attack, attack_responder
+from dpbandits.audit.curators import own_curator, responder, verify_curator
+from dpbandits.audit.verdict import Verdict
+from dpbandits.audit.verify import verify
+
+__all__ = ["Verdict", "attack", "attack_responder", "own_curator", "responder", "verify", "verify_curator"]

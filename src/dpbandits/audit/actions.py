@@ -1,14 +1,15 @@
-"""The exact privacy loss of a policy's actions, at a small horizon: every reward vector, every single change.
+"""The exact privacy loss of a policy's actions at a small horizon, over all reward vectors and all single changes.
 
-Rewards are 0 or 1, and the noise that the code asks for is put on the grid of the values that it hides: discrete
-Laplace noise at the rate grid / scale. Then what is released is one of finitely many numbers, and the probability of an
-action sequence is found by following the joint law of the released numbers, round by round:
+Rewards are 0 or 1. The Laplace noise that the code asks for is made discrete on the grid of the values that it hides,
+with the rate grid / scale. So each released number takes finitely many values, and the probability of an action
+sequence is computed by following the joint distribution of the released numbers, round by round:
 
-* the agent is asked once for each state of the released numbers, with the curator's ``raw_`` fields poisoned;
-* the curator is fed once for each reward vector, with the released numbers sealed against reading;
+* the agent is called once for each state of the released numbers, with the curator's ``raw_`` fields set to NaN or to
+  the smallest integer;
+* the curator is fed once for each reward vector, and cannot read the released numbers.
 
-so neither can depend on what it must not, and nothing is assumed about how either works. Released values are clamped a
-little beyond where the noise is negligible, which is post-processing.
+So the agent cannot depend on raw rewards, and the curator cannot depend on earlier releases. Nothing else is assumed
+about either. Released values are clamped beyond the point where the noise is negligible, which is post-processing.
 """
 
 from __future__ import annotations
@@ -20,23 +21,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.audit.instruments import RAW, Draw, NotVerifiableError, Sealed, Silent, Tape, copy_part, memory
+from dpbandits.audit.instruments import RAW, Draw, NotVerifiableError, Sealed, Silent, Tape
+from dpbandits.parts import arrays, copied
 from dpbandits.policies.policy import Policy
-from dpbandits.protocols import NO_LINE, Floats, Integers
+from dpbandits.protocols import NO_LINE
+from dpbandits.types import Floats, Integers
 
 __all__ = ["Worst", "largest_horizon", "worst_actions"]
 
-NEGLIGIBLE = 28.0  # noise beyond this many scales: probability 1e-12
-MOST_STEPS = 64  # .. but no more than so many steps of the grid
-CELLS = 1 << 24  # numbers that the law of the released values may take
-CLOSE = 1e-9  # of the grid: how far off it a value may be for rounding
+NEGLIGIBLE = 28.0  # scales beyond which Laplace noise has probability 1e-12
+MOST_STEPS = 64  # the most grid steps on either side, if that is fewer
+MAX_PROBABILITIES = 1 << 24  # the most probabilities that are held in memory
+TOLERANCE = 1e-9  # relative, for rounding errors
 
 Rewards = tuple[int, ...]
 Actions = tuple[int, ...]
 
 
 class Worst(NamedTuple):
-    """The largest loss, and where it is: two reward vectors that differ in one round, and an action sequence."""
+    """The largest loss, and where it occurs: two reward vectors that differ in one round, and an action sequence."""
 
     epsilon: float
     actions: Actions
@@ -47,7 +50,7 @@ class Worst(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One released number: the values that it can take, and their law for each reward vector."""
+    """One released number: its possible values, and their distribution for each reward vector."""
 
     place: int
     support: Floats
@@ -55,29 +58,29 @@ class Column(NamedTuple):
 
 
 class Fed(NamedTuple):
-    """What feeding one reward vector did to the curator."""
+    """The curator after it was fed one reward vector, and what it wrote."""
 
     raw: Any
     writes: list[tuple[int, Draw | float]]
 
 
 class State(NamedTuple):
-    """All that can have happened up to a round, for one sequence of actions."""
+    """The state after ``t`` rounds and one sequence of actions: possible releases, and their distributions."""
 
     t: int
     actions: Actions
     agent: Any
     curator: Any
     released: Floats  # (states, released numbers)
-    laws: dict[Rewards, tuple[Any, Floats]]  # rewards so far: the curator's memory, and the law over the states
+    laws: dict[Rewards, tuple[Any, Floats]]  # by rewards so far: curator's memory, distribution over the states
 
 
 def worst_actions(policy: Policy, horizon: int) -> Worst:
     """The largest loss of ``policy``'s first ``horizon`` actions, for two arms and rewards of 0 and 1."""
     if policy.arms != 2:
-        raise NotVerifiableError(f"arms must be 2 to verify actions exactly, got {policy.arms}")
+        raise NotVerifiableError("arms", f"must be 2 to verify actions exactly, got {policy.arms}")
     if any(isinstance(field, tuple) for field in policy.curator):  # type: ignore[attr-defined]
-        raise NotVerifiableError("curator must be made of one part to verify actions exactly, got several")
+        raise NotVerifiableError("curator", "must be made of one part to verify actions exactly, got several")
     columns = sum(array.size for _, array in _released(policy.curator))
     start = State(0, (), policy.agent, policy.curator, np.zeros((1, columns)), {(): (policy.curator, np.ones(1))})
     found: dict[Actions, Floats] = {}
@@ -87,20 +90,20 @@ def worst_actions(policy: Policy, horizon: int) -> Worst:
 
 
 def largest_horizon(epsilon: float) -> int:
-    """The most rounds that fit: the law over two released numbers, for every reward vector.
+    """The largest horizon that fits in memory: the distribution of two released numbers for every reward vector.
 
     >>> largest_horizon(1.0), largest_horizon(0.1)
     (11, 9)
     """
     values = 2 * min(math.ceil(NEGLIGIBLE / epsilon), MOST_STEPS) + 1
     horizon = 1
-    while (values + horizon + 1) ** 2 << horizon + 1 <= CELLS:
+    while (values + horizon + 1) ** 2 << horizon + 1 <= MAX_PROBABILITIES:
         horizon += 1
     return horizon
 
 
 def _released(curator: Any) -> Iterator[tuple[str, Any]]:
-    return ((name, a) for name, a in memory(curator) if not name.startswith(RAW) and a.dtype == np.float64)
+    return ((name, a) for name, a in arrays(curator) if not name.startswith(RAW) and a.dtype == np.float64)
 
 
 def _follow(state: State, horizon: int, found: dict[Actions, Floats]) -> None:
@@ -114,24 +117,24 @@ def _follow(state: State, horizon: int, found: dict[Actions, Floats]) -> None:
         if state.t + rounds == horizon:
             table = found.setdefault(actions, np.zeros((2,) * horizon))
             for rewards, (_, law) in laws.items():
-                table[rewards] += law.sum()  # whatever the last rewards are: nothing is decided on them
+                table[rewards] += law.sum()  # for all values of the last rewards: no action follows them
             continue
         here = state._replace(actions=actions, agent=agent, released=state.released[states], laws=laws)
         _follow(_feed(here, arm, rounds, rounds == stint), horizon, found)
 
 
 def _choices(state: State) -> dict[tuple[int, int, bytes], tuple[Any, Integers]]:
-    """Ask the agent in every state: (arm, stint, its memory) to the agent as it is then, and the states."""
-    curator, agent = copy_part(state.curator), copy_part(state.agent)
-    for name, array in memory(curator):
+    """Call the agent in every state. Maps (arm, stint, the agent's memory) to the agent afterwards, and the states."""
+    curator, agent = copied(state.curator), copied(state.agent)
+    for name, array in arrays(curator):
         if name.startswith(RAW):
             array[...] = np.nan if array.dtype == np.float64 else np.iinfo(np.int64).min
-    arrays = [array for _, array in _released(curator)]
-    kept = [(array, array.copy()) for _, array in memory(agent)]
+    released = [array for _, array in _released(curator)]
+    kept = [(array, array.copy()) for _, array in arrays(agent)]
     groups: dict[tuple[int, int, bytes], tuple[Any, list[int]]] = {}
     for i, row in enumerate(state.released):
         place = 0
-        for array in arrays:
+        for array in released:
             array.flat = row[place : place + array.size]
             place += array.size
         for array, before in kept:
@@ -139,27 +142,27 @@ def _choices(state: State) -> dict[tuple[int, int, bytes], tuple[Any, Integers]]
         arm, stint, line = agent.act(curator, state.t + 1, Silent())
         if line > NO_LINE:
             raise NotVerifiableError(
-                "stints must stand to be verified by actions, got one that ends where a mean falls"
+                "stints", "must have a fixed length for an exact check of actions, got one that ends when a mean falls"
             )
         key = (int(arm), int(stint), b"".join(array.tobytes() for array, _ in kept))
         if key not in groups:
-            groups[key] = (copy_part(agent), [])
+            groups[key] = (copied(agent), [])
         groups[key][1].append(i)
     return {key: (agent, np.array(states)) for key, (agent, states) in groups.items()}
 
 
 def _feed(state: State, arm: int, rounds: int, closes: bool) -> State:
-    """Feed the curator with all rewards of a stint, for each reward vector before it."""
+    """Feed the curator all possible rewards of a stint, after each earlier reward vector."""
     fed: dict[Rewards, Fed] = {}
     for rewards, (raw, _) in state.laws.items():
         for more in itertools.product((0, 1), repeat=rounds):
             fed[rewards + more] = _feed_one(raw, arm, more, closes)
     after = {
-        b"".join(a.tobytes() for n, a in memory(one.raw) if not (n.startswith(RAW) or a.dtype == np.float64))
+        b"".join(a.tobytes() for n, a in arrays(one.raw) if not (n.startswith(RAW) or a.dtype == np.float64))
         for one in fed.values()
     }
     if len(after) > 1:
-        raise NotVerifiableError("counts must not depend on rewards to be verified by actions, got some that do")
+        raise NotVerifiableError("counts", "must not depend on rewards for an exact check of actions, got some that do")
     columns = _columns(fed)
     released, inverse = _without(state.released, [column.place for column in columns])
     laws = {}
@@ -177,7 +180,7 @@ def _feed(state: State, arm: int, rounds: int, closes: bool) -> State:
 
 
 def _feed_one(before: Any, arm: int, rewards: Rewards, closes: bool) -> Fed:
-    """Feed one curator; its memory afterwards, and what it released."""
+    """Feed one curator; return its memory afterwards, and what it released."""
     writes: list[tuple[int, Draw | float]] = []
     fields, place = [], 0
     for name, value in before._asdict().items():
@@ -195,23 +198,25 @@ def _feed_one(before: Any, arm: int, rewards: Rewards, closes: bool) -> Fed:
         curator.close(arm, tape)
     roots = [write.root for _, write in writes if isinstance(write, Draw)]
     if len({*roots}) < len(roots):
-        raise NotVerifiableError("each noise must be in one release to be verified by actions, got one in several")
+        raise NotVerifiableError(
+            "noise", "must be drawn anew for each release for an exact check of actions, got one draw in two"
+        )
     plain = [np.zeros(f.shape) if isinstance(f, Sealed) else f for f in fields]
     return Fed(type(before)(*plain), writes)
 
 
 def _keep_out(draw: Draw) -> float:
     raise NotVerifiableError(
-        "noise must go into a release to be verified by actions, got noise that is kept or compared"
+        "noise", "must go into a release for an exact check of actions, got noise that is stored or compared"
     )
 
 
 def _columns(fed: dict[Rewards, Fed]) -> list[Column]:
-    """The released numbers that were written, with their laws; the last of several writes to one place stands."""
+    """The released numbers that were written, with their distributions. The last write to a place counts."""
     places = {tuple(place for place, _ in one.writes) for one in fed.values()}
     if len(places) > 1:
         raise NotVerifiableError(
-            "what is released must not depend on rewards to be verified by actions, got some that does"
+            "releases", "must be made whatever the rewards are, for an exact check of actions, got some that are not"
         )
     order = places.pop()
     columns = []
@@ -222,7 +227,7 @@ def _columns(fed: dict[Rewards, Fed]) -> list[Column]:
 
 
 def _column(place: int, writes: dict[Rewards, Draw | float]) -> Column:
-    """The law of one released number for each reward vector."""
+    """The distribution of one released number for each reward vector."""
     if not all(isinstance(write, Draw) for write in writes.values()):
         support = np.array(sorted({float(write) for write in writes.values()}))
         return Column(place, support, {r: (support == float(write)).astype(float) for r, write in writes.items()})
@@ -230,11 +235,11 @@ def _column(place: int, writes: dict[Rewards, Draw | float]) -> Column:
     scales = {rewards: write.scale for rewards, write in writes.items()}  # type: ignore[union-attr]
     low = min(values.values())
     gaps = np.diff(np.unique(np.array([*values.values()])))
-    gaps = gaps[gaps > CLOSE * max(scales.values())]
+    gaps = gaps[gaps > TOLERANCE * max(scales.values())]
     grid = float(gaps.min()) if gaps.size else max(scales.values())
     steps = {rewards: (value - low) / grid for rewards, value in values.items()}
-    if any(abs(step - round(step)) > CLOSE for step in steps.values()):
-        raise NotVerifiableError("released values must lie on a grid to be verified by actions, got some that do not")
+    if any(abs(step - round(step)) > TOLERANCE for step in steps.values()):
+        raise NotVerifiableError("releases", "must lie on a grid for an exact check of actions, got some that do not")
     beyond = min(math.ceil(NEGLIGIBLE * max(scales.values()) / grid), MOST_STEPS)
     top = max(round(step) for step in steps.values()) + beyond
     at = np.arange(-beyond, top + 1)
@@ -243,7 +248,7 @@ def _column(place: int, writes: dict[Rewards, Draw | float]) -> Column:
 
 
 def discrete_laplace(steps: Integers, rate: float) -> Floats:
-    """The law tanh(rate/2) e^(-rate |k|) on consecutive ``steps``, with what is beyond them at the ends.
+    """The probabilities tanh(rate/2) e^(-rate |k|) on consecutive ``steps``, with both tails added to the ends.
 
     >>> discrete_laplace(np.arange(-1, 3), 1.0).round(3).tolist()
     [0.269, 0.462, 0.17, 0.099]
@@ -256,7 +261,7 @@ def discrete_laplace(steps: Integers, rate: float) -> Floats:
 
 
 def _without(released: Floats, places: list[int]) -> tuple[Floats, Integers]:
-    """The different states when some numbers are forgotten, and which of them each state becomes."""
+    """The distinct states when the numbers at ``places`` are ignored, and the index of each state among them."""
     forgotten = released.copy()
     forgotten[:, places] = 0.0
     different, inverse = np.unique(forgotten, axis=0, return_inverse=True)
@@ -270,7 +275,7 @@ def _check_total(found: dict[Actions, Floats], horizon: int) -> None:
 
 
 def _worst(found: dict[Actions, Floats], horizon: int) -> Worst:
-    """The largest ratio between reward vectors that differ in one round."""
+    """The largest ratio of probabilities between reward vectors that differ in one round."""
     worst = Worst(0.0, (), (), 0, (1.0, 1.0), len(found))
     for actions, table in found.items():
         for changed in range(horizon):

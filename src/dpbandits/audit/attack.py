@@ -1,71 +1,85 @@
-"""A statistical audit: search for the worst neighbours, train a guesser, test it on fresh runs, say what is refuted."""
+"""A statistical audit: find the worst neighbours, train a guesser, test it on fresh runs, report what is refuted."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.audit.game import Bools, Guesser, check_trials, lower_bound, sequential_bound, train
-from dpbandits.audit.targets import CENTRAL_VIEWS, LOCAL_VIEWS, Device, DeviceTarget, Neighbours, PolicyTarget, Target
+from dpbandits.audit.game import Guesser, check_trials, lower_bound, sequential_bound, train
+from dpbandits.audit.subjects import claim_of, subject
+from dpbandits.audit.targets import (
+    CENTRAL_VIEWS,
+    LOCAL_VIEWS,
+    Neighbours,
+    PolicyTarget,
+    Responder,
+    ResponseTarget,
+    Target,
+)
 from dpbandits.audit.verdict import NOT_REFUTED, VIOLATED, Verdict
-from dpbandits.errors import InputError, at_least, known
+from dpbandits.checks import at_least, known, positive
+from dpbandits.errors import InputError
+from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
-from dpbandits.protocols import Integers
+from dpbandits.types import Bools, Integers
 
-__all__ = ["ALPHA", "HORIZON", "TRIALS", "attack", "attack_device", "attack_policy"]
+__all__ = ["ALPHA", "HORIZON", "TRIALS", "attack", "attack_responder", "attack_target"]
 
 ALPHA, TRIALS, HORIZON = 1e-3, 200_000, 30
-SEARCH = 40  # each pair of neighbours is tried on this part of the trials
-LEAST = 2000
-BATCHES = 20  # looks of a sequential audit
+SEARCH_PART = 40  # the search for the worst pair uses 1/40 of the trials for each pair of neighbours
+MIN_SEARCH = 2000  # .. but at least 2000 trials
+BATCHES = 20  # interim tests of a sequential audit
 
 
 class Aim(NamedTuple):
-    """What is attacked: a claim, at an error probability."""
+    """The claim that is attacked, and the error probability of the attack."""
 
     claim: float
     delta: float
     alpha: float
 
 
-def attack_policy(
-    policy: Policy,
+def attack(
+    policy: str | lookup.Factory | Policy,
     *,
-    claim: float,
-    delta: float = 0.0,
+    epsilon: float | None = None,
+    options: Mapping[str, Any] | None = None,
+    horizon: int | None = None,
+    claim: float | None = None,
+    delta: float | None = None,
     view: str | None = None,
     trials: float = TRIALS,
     alpha: float = ALPHA,
-    horizon: int | None = None,
     seed: int = 0,
     anytime: bool = False,
 ) -> Verdict:
-    """Attack a policy's claim: by its actions or released means, or by one response in the local model.
+    """Try to refute a policy's claim from its actions or released means, or from one response in the local model.
 
-    >>> from dpbandits import policies
-    >>> verdict = attack_policy(policies.ldp_ucb_b(2, epsilon=1.0), claim=0.5, trials=20_000)
+    ``policy`` is a name, ``module:function``, a function that makes a policy, or a policy.
+
+    >>> verdict = attack("ldp-ucb-b", epsilon=1.0, claim=0.5, trials=20_000)
     >>> verdict.verdict, 0.8 < verdict.epsilon < 1.0
     ('violated', True)
     """
-    local = policy.guarantee.trust == "local"
+    rounds = at_least("horizon", horizon or HORIZON, 1)
+    made = subject(policy, epsilon=epsilon, horizon=rounds, options=options, short=False).policy
+    claim, delta = claim_of(made, claim, delta)
+    seed = at_least("seed", seed, 0)
+    local = made.guarantee.trust == "local"
     views = LOCAL_VIEWS if local else CENTRAL_VIEWS
     view = known("view", view or views[0], views)
     check_trials(trials, claim, alpha, delta)
-    target: Target
-    rounds = None
-    if local:
-        target = DeviceTarget(Device.of(policy, claim), view)
-    else:
-        rounds = at_least("horizon", horizon or HORIZON, 1)
-        target = PolicyTarget(policy, rounds, view)
-    verdict = attack(target, policy.name, Aim(claim, delta, alpha), int(trials), seed, rounds, anytime)
-    return dataclasses.replace(verdict, settings=policy.settings)
+    target: Target = ResponseTarget(Responder.of(made, claim), view) if local else PolicyTarget(made, rounds, view)
+    aim = Aim(claim, delta, alpha)
+    verdict = attack_target(target, made.name, aim, int(trials), seed, None if local else rounds, anytime)
+    return dataclasses.replace(verdict, settings=made.settings)
 
 
-def attack_device(
-    device: Device,
+def attack_responder(
+    responder: Responder,
     *,
     claim: float,
     delta: float = 0.0,
@@ -75,18 +89,19 @@ def attack_device(
     seed: int = 0,
     anytime: bool = False,
 ) -> Verdict:
-    """Attack the claim of something that makes one response of one reward."""
-    check_trials(trials, claim, alpha, delta)
-    target = DeviceTarget(device, view)
-    return attack(target, device.name, Aim(claim, delta, alpha), int(trials), seed, None, anytime)
+    """Try to refute the claim of a responder, which turns one reward into one response."""
+    check_trials(trials, positive("claim", claim), alpha, delta)
+    seed = at_least("seed", seed, 0)
+    target = ResponseTarget(responder, view)
+    return attack_target(target, responder.name, Aim(claim, delta, alpha), int(trials), seed, None, anytime)
 
 
-def attack(
+def attack_target(
     target: Target, name: str, aim: Aim, trials: int, seed: int, horizon: int | None, anytime: bool = False
 ) -> Verdict:
-    """Half of the trials train the guesser, the other half test it; the search uses runs of its own."""
+    """Train the guesser on half of the trials, and test it on the other half. The search uses separate runs."""
     if anytime and aim.delta:
-        raise InputError(f"delta must be 0 for an anytime audit, got {aim.delta:g}")
+        raise InputError("delta", f"must be 0 for an anytime audit, got {aim.delta:g}")
     pair = _search(target, aim, trials, seed)
     sides = _coins(trials // 2, seed, 1)
     rows = target.play(pair, sides, (seed, 2))
@@ -95,7 +110,7 @@ def attack(
     guesser, reading = max(trained, key=lambda found: found[0].trained_bound)
     bound, tested, witness = _test(target, pair, guesser, reading, rows, aim, trials - trials // 2, seed, anytime)
     engine = "" if target.compiled or horizon is None else "; played in plain Python"
-    method = "game, looked at as it went" if anytime else "game"
+    method = "sequential game" if anytime else "game"
     domain = f"the worst of {len(target.neighbours())} pairs of neighbours{engine}"
     return Verdict(
         VIOLATED if bound > aim.claim else NOT_REFUTED,
@@ -119,11 +134,11 @@ def _coins(count: int, seed: int, stage: int) -> Integers:
 
 
 def _search(target: Target, aim: Aim, trials: int, seed: int) -> Neighbours:
-    """The pair on which a guesser does best in training."""
+    """The pair of neighbours on which a guesser does best in training."""
     pairs = target.neighbours()
     if len(pairs) == 1:
         return pairs[0]
-    count = max(trials // SEARCH, min(LEAST, trials))
+    count = max(trials // SEARCH_PART, min(MIN_SEARCH, trials))
     bounds = []
     for number, pair in enumerate(pairs):
         sides = _coins(count, seed, 100 + number)
@@ -144,7 +159,7 @@ def _test(
     seed: int,
     anytime: bool,
 ) -> tuple[float, int, dict[str, Any]]:
-    """Play fresh runs and count: the bound, how many were played, and the witness."""
+    """Test the guesser on fresh runs; return the bound, the number of runs, and the witness."""
     looks = BATCHES if anytime else 1
     rights: list[Bools] = []
     bound, played, right, wrong = 0.0, 0, 0, 0
@@ -169,14 +184,14 @@ def _test(
 
 
 def _read(target: Target, reading: str, trained: Any, rows: Any) -> Integers:
-    """The codes of fresh rows, in the bins that were made in training."""
+    """The codes of fresh rows, with the bins that were made in training."""
     both = np.concatenate([trained, rows])
     codes = next(codes for name, codes in target.codes(both, len(trained) // 2) if name == reading)
     return codes[len(trained) :]
 
 
 def _event(target: Target, guesser: Guesser, reading: str, rows: Any, codes: Integers) -> dict[str, Any]:
-    """The outcome that the guesser is most certain about, and what it says then."""
+    """The outcome that the guesser is most certain about, and its guess."""
     score = guesser.score(codes)
     zero, one = guesser.guesses(codes)
     if not (zero | one).any():

@@ -1,9 +1,9 @@
-"""A guessing game: which of two neighbouring inputs was it? Whoever guesses too well refutes the claim.
+"""A guessing game: which of two neighbouring inputs was used? Guesses that are right too often refute the claim.
 
 A fair coin chooses one of two inputs that differ in one reward, and the mechanism is run on that one only. A guesser,
-fixed beforehand on other runs, says which it was, or nothing. If the mechanism is epsilon-private, each guess is right
-with probability at most e^epsilon / (1 + e^epsilon), whatever the guesser does; so the number of right guesses gives a
-lower bound on epsilon (Steinke, Nasr & Jagielski 2023, here across independent runs, where it is tight).
+trained beforehand on other runs, names one of the two or abstains. If the mechanism is epsilon-private, each guess is
+right with probability at most e^epsilon / (1 + e^epsilon), for any guesser. So the number of right guesses gives a
+lower bound on epsilon (Steinke, Nasr & Jagielski 2023; here for independent runs, where it is tight).
 """
 
 from __future__ import annotations
@@ -16,21 +16,20 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import beta
 
-from dpbandits.errors import InputError, at_least, fraction, positive
-from dpbandits.protocols import Floats, Integers
+from dpbandits.checks import at_least, fraction, positive
+from dpbandits.errors import InputError
+from dpbandits.types import Bools, Floats, Integers
 
 __all__ = ["Guesser", "Score", "check_trials", "fewest_guesses", "lower_bound", "sequential_bound", "train"]
 
-Bools = NDArray[np.bool_]
-
 BOTH, ONLY_ZERO, ONLY_ONE = 2, 0, 1
-THRESHOLDS = 41  # how many cautious guessers are tried
-GRID = 0.02  # steps in which a sequential bound is sought
-HIGHEST = 12.0
+THRESHOLDS = 41  # thresholds for abstaining that are tried in training
+GRID = 0.02  # steps of epsilon in the search for a sequential bound
+HIGHEST = 12.0  # the largest epsilon of that search
 
 
 def lower_bound(right: int, wrong: int, trials: int, alpha: float, delta: float = 0.0) -> float:
-    """The epsilon that is refuted at error ``alpha`` by so many right and wrong guesses; 0 if none is.
+    """The epsilon that is refuted at error ``alpha`` by ``right`` right and ``wrong`` wrong guesses; 0 if none is.
 
     With delta = 0 it is the logit of Clopper and Pearson's lower bound of the accuracy. Otherwise
     P(right) <= e^epsilon P(wrong) + delta, and each of the two is bounded at alpha / 2.
@@ -50,12 +49,12 @@ def lower_bound(right: int, wrong: int, trials: int, alpha: float, delta: float 
 
 
 def sequential_bound(right: Bools, alpha: float) -> float:
-    """The epsilon that is refuted at error ``alpha`` however often one has looked: for guesses in their order.
+    """The epsilon that is refuted at error ``alpha`` by guesses in order, valid however often it is computed.
 
     For each epsilon with q = e^epsilon / (1 + e^epsilon), a gambler bets on the next guess as if it were right with
-    probability p, the larger of q and Krichevsky and Trofimov's estimate from the guesses before. Where guesses are
-    right with probability at most q the gambler's wealth is a supermartingale, so it ever reaches 1/alpha with
-    probability at most alpha (Ville 1939). The bound is the first epsilon that survives.
+    probability p, the larger of q and Krichevsky and Trofimov's estimate from the earlier guesses. If guesses are right
+    with probability at most q, the gambler's wealth is a supermartingale, and the probability that it ever reaches
+    1/alpha is at most alpha (Ville 1939). The bound is the largest epsilon of a grid that is refuted.
 
     >>> rights = np.random.default_rng(0).random(3000) < expit(1.3)
     >>> 1.0 < sequential_bound(rights, 0.01) < 1.3
@@ -76,7 +75,7 @@ def sequential_bound(right: Bools, alpha: float) -> float:
 
 
 def fewest_guesses(claim: float, alpha: float, delta: float = 0.0) -> int:
-    """How many guesses, all right, refute the claim.
+    """The smallest number of guesses that refutes the claim if all of them are right.
 
     >>> fewest_guesses(1.0, 0.001), fewest_guesses(1.0, 0.001, delta=0.01)
     (23, 25)
@@ -85,7 +84,7 @@ def fewest_guesses(claim: float, alpha: float, delta: float = 0.0) -> int:
     while lower_bound(high, 0, high, alpha, delta) <= claim:
         high *= 2
         if high > 1 << 60:
-            raise InputError(f"claim must be refutable at delta {delta:g}, got {claim:g}")
+            raise InputError("claim", f"must be refutable at delta {delta:g}, got {claim:g}")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -94,25 +93,25 @@ def fewest_guesses(claim: float, alpha: float, delta: float = 0.0) -> int:
 
 
 def check_trials(trials: float, claim: float, alpha: float, delta: float = 0.0) -> int:
-    """``trials`` if so many, half of which are guesses, can refute the claim at all."""
+    """Return ``trials`` if they are enough to refute the claim; half of them are guesses."""
     fraction("alpha", alpha)
     least = 2 * fewest_guesses(positive("claim", claim), alpha, delta)
     if at_least("trials", trials, 1) < least:
         raise InputError(
-            f"trials must be at least {least} to refute epsilon {claim:g} at alpha {alpha:g}, got {trials:g}"
+            "trials", f"must be at least {least} to refute epsilon {claim:g} at alpha {alpha:g}, got {trials:g}"
         )
     return int(trials)
 
 
 class Score(NamedTuple):
-    """How much each code of each column speaks for side 1: the logarithm of its likelihood ratio, in training."""
+    """The evidence of each code in each column for side 1: its log likelihood ratio in training."""
 
     keys: list[Integers]
     weights: list[Floats]
 
     @classmethod
     def of(cls, codes: Integers, sides: Integers) -> Score:
-        """From outcomes as rows of codes; columns count as independent."""
+        """Estimate from outcomes, given as rows of codes. Columns are treated as independent."""
         keys, weights = [], []
         for column in codes.T:
             known, which = np.unique(column, return_inverse=True)
@@ -131,7 +130,7 @@ class Score(NamedTuple):
 
 
 class Guesser(NamedTuple):
-    """Says side 1 where the score is high, side 0 where it is low, and nothing between."""
+    """Guesses side 1 if the score is high and side 0 if it is low, and abstains in between."""
 
     score: Score
     threshold: float
@@ -139,7 +138,7 @@ class Guesser(NamedTuple):
     trained_bound: float
 
     def guesses(self, codes: Integers) -> tuple[Bools, Bools]:
-        """Where it says 0, and where it says 1."""
+        """Which runs it guesses to be side 0, and which side 1."""
         return _says(self.score(codes), self.threshold, self.says)
 
     def outcome(self, codes: Integers, sides: Integers) -> tuple[Bools, Bools]:
@@ -156,7 +155,7 @@ def _says(score: Floats, threshold: float, says: int) -> tuple[Bools, Bools]:
 
 
 def train(codes: Integers, sides: Integers, alpha: float, delta: float = 0.0) -> Guesser:
-    """A guesser: scores from the first half of these runs, caution chosen on the second."""
+    """Train a guesser: its scores on the first half of these runs, its threshold on the second half."""
     half = len(codes) // 2
     score = Score.of(codes[:half], sides[:half])
     rest, truth = score(codes[half:]), sides[half:] == 1
@@ -173,7 +172,7 @@ def train(codes: Integers, sides: Integers, alpha: float, delta: float = 0.0) ->
 
 
 def hashed(rows: NDArray[Any]) -> Integers:
-    """One code for each row; two rows with the same code would only be one outcome for the guesser."""
+    """A hash code for each row. If two rows collide, the guesser treats them as one outcome, which is still valid."""
     factors: list[int] = np.random.default_rng(0).integers(1, 1 << 62, (rows.shape[1],)).tolist()
     codes = np.zeros(len(rows), np.int64)
     for column, factor in enumerate(factors):

@@ -1,21 +1,22 @@
-"""What the exact verifier puts in the place of random numbers: draws that say what they were added to.
+"""Replacements for random numbers in the exact verifier: draws that record what they were added to.
 
-The code under verification is the policy's own. It asks its source of noise for ``laplace(0, scale)``, adds the answer
-to a value, and stores the sum; here the answer is a ``Draw``, which remembers the scale that was asked for and the
-value that it was added to, and which becomes a number only when somebody needs one.
+The verifier runs the policy's own code. That code asks its source of noise for ``laplace(0, scale)``, adds the answer
+to a value, and stores the sum. Here the answer is a ``Draw``. It records the scale and the value that it was added to,
+and becomes a number only when the code needs one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
 from dpbandits.errors import InputError
-from dpbandits.protocols import Floats
+from dpbandits.parts import arrays
+from dpbandits.types import Floats
 
-__all__ = ["Draw", "NotVerifiableError", "Sealed", "Silent", "Tape", "copy_part", "memory", "public_memory"]
+__all__ = ["Draw", "NotVerifiableError", "Sealed", "Silent", "Tape", "public_memory"]
 
 RAW = "raw_"
 
@@ -25,9 +26,9 @@ class NotVerifiableError(InputError):
 
 
 class Draw:
-    """``value + factor * noise``, for one noise that was asked for."""
+    """``value + factor * noise``, for one draw of noise."""
 
-    __array_ufunc__ = None  # a NumPy float that is added to this leaves the addition to us
+    __array_ufunc__ = None  # so that NumPy floats leave arithmetic with a Draw to this class
 
     def __init__(self, root: Root, value: float, factor: float) -> None:
         self.root, self.value, self.factor = root, value, factor
@@ -83,11 +84,11 @@ class Draw:
 
 
 def _number(other: Any) -> float:
-    return float(other)  # a second noise in one sum becomes a number first: each is accounted on its own
+    return float(other)  # a second draw in one sum becomes a number first: each is accounted for separately
 
 
 class Root:
-    """One noise: its scale, and, once it has been needed, the first sum that it entered and what that came to."""
+    """One draw of noise: its scale, and, once it became a number, the first sum it was part of and that sum's value."""
 
     def __init__(self, scale: float, settle: Callable[[Draw], float]) -> None:
         self.scale, self._settle = scale, settle
@@ -95,7 +96,7 @@ class Root:
         self.seen = 0.0
 
     def settle(self, draw: Draw) -> float:
-        """The number. A noise that was seen in one sum is known: in another it hides nothing more."""
+        """The value of a sum. Noise that is known from one sum has the same value in others, and hides nothing more."""
         if self.first is None:
             self.first, self.seen = draw, self._settle(draw)
         if draw.value == self.first.value and draw.factor == self.first.factor:
@@ -104,7 +105,7 @@ class Root:
 
 
 class Tape:
-    """A source of Laplace noise that answers with draws; ``settle`` says what number a draw becomes."""
+    """A source of Laplace noise that returns draws; ``settle`` turns a draw into a number."""
 
     def __init__(self, settle: Callable[[Draw], float]) -> None:
         self._settle = settle
@@ -116,27 +117,25 @@ class Tape:
         return Draw(Root(float(scale), self._settle), float(loc), 1.0)
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise NotVerifiableError(f"noise must be Laplace to be verified exactly, got {name}")
+        raise NotVerifiableError("noise", f"must be Laplace to be verified exactly, got {name}")
 
 
 class Silent:
-    """In the place of the agent's random numbers: a randomised agent has no single action sequence for its releases."""
+    """Refuses every draw of the agent: the releases do not determine the actions of a randomised agent."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise NotVerifiableError(
-            f"agent must choose without chance to be verified by its actions, got a draw of {name}"
-        )
+        raise NotVerifiableError("agent", f"must not be randomised for an exact check of actions, got a draw of {name}")
 
 
 class Sealed(np.ndarray):
-    """Released numbers that may be written and not read: whoever writes them cannot have depended on them."""
+    """Released numbers that can be written but not read, so that a curator cannot depend on earlier releases."""
 
     writes: list[tuple[int, Draw | float]]
     offset: int
 
     @classmethod
     def like(cls, array: Floats, writes: list[tuple[int, Draw | float]], offset: int) -> Sealed:
-        """An array of this shape; what is written is appended to ``writes`` with its place after ``offset``."""
+        """A sealed array of this shape. Each write is appended to ``writes``, with its place plus ``offset``."""
         sealed = np.zeros(array.shape).view(cls)
         sealed.writes, sealed.offset = writes, offset
         return sealed
@@ -147,29 +146,13 @@ class Sealed(np.ndarray):
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise NotVerifiableError(
-            "releases must not depend on earlier releases to be verified by actions, got one that does"
+            "releases", "must not depend on earlier releases for an exact check of actions, got one that does"
         )
 
     __getitem__ = __iter__ = __array_ufunc__ = __array_function__ = _refuse
     copy = item = tolist = tobytes = astype = _refuse
 
 
-def memory(part: Any) -> Iterator[tuple[str, Any]]:
-    """The arrays of a part, and of the parts inside it, by name."""
-    for name, value in part._asdict().items():
-        if isinstance(value, np.ndarray):
-            yield name, value
-        elif isinstance(value, tuple):
-            yield from memory(value)
-
-
 def public_memory(curator: Any) -> bytes:
-    """Everything that a curator shows."""
-    return b"".join(array.tobytes() for name, array in memory(curator) if not name.startswith(RAW))
-
-
-def copy_part(part: Any) -> Any:
-    """The same part with memory of its own."""
-    return type(part)(
-        *(v.copy() if isinstance(v, np.ndarray) else copy_part(v) if isinstance(v, tuple) else v for v in part)
-    )
+    """All fields of a curator that are not raw, as bytes."""
+    return b"".join(array.tobytes() for name, array in arrays(curator) if not name.startswith(RAW))

@@ -1,9 +1,10 @@
-"""The exact privacy loss of everything that a curator releases: which noises hide a reward, and how large they are.
+"""The exact privacy loss of everything that a curator releases: which draws of noise hide a reward, and their scales.
 
-Noisy sums are held fixed and rewards are changed. Whatever the curator then shows must stay the same to the last bit,
-so that all of it is computed from the noisy sums; and what is under each noise tells how far the change moved it. A
-Laplace noise of scale b around a value that moves by d loses at most d/b, and loses it in its tail: so the sum over all
-noises is the exact loss for who sees every release, and bounds the loss of whatever is computed from releases.
+The noisy sums are held fixed and one reward is changed. Everything that the curator makes public must stay the same to
+the last bit, which shows that it is computed from the noisy sums alone. The value under each noise shows by how much
+the change moved it. Laplace noise of scale b on a value that moves by d loses at most d/b, and loses d/b in its tail.
+So the sum over all draws is the exact loss for an adversary who sees every release. It is an upper bound on the loss of
+anything that is computed from the releases.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.audit.instruments import RAW, Draw, NotVerifiableError, Tape, copy_part, memory, public_memory
-from dpbandits.errors import at_least
+from dpbandits.audit.instruments import RAW, Draw, NotVerifiableError, Tape, public_memory
+from dpbandits.checks import at_least
+from dpbandits.curators.rounds import OneByOne
+from dpbandits.environments import Scripted
+from dpbandits.parts import arrays, copied
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.composition import heterogeneous
 from dpbandits.privacy.ledger import Ledger, LedgerError
 from dpbandits.privacy.renyi import laplace_rdp, rdp_to_dp
-from dpbandits.protocols import NO_LINE
+from dpbandits.simulation.loop import play_stint
 
-__all__ = ["Loss", "Step", "accounted", "enter_all", "losses", "played", "worst_release"]
+__all__ = ["RewardLoss", "Step", "accounted", "enter_all", "losses", "played", "worst_release"]
 
-SEQUENCES = 1 << 8  # as many sequences of arms are tried one by one
-SEED = 5  # of the numbers that stand for noisy sums: any would do
+MAX_SEQUENCES = 1 << 8  # up to this number, all sequences of arms are tried
+SEED = 5  # of the numbers that replace noisy sums; any seed would do
 
 
 class Step(NamedTuple):
@@ -38,48 +42,48 @@ class Step(NamedTuple):
 
 
 class Noised(NamedTuple):
-    """What is under one noise."""
+    """The value that one draw of noise is added to, and the scale of the noise."""
 
     value: float
     scale: float
 
 
-class Loss(NamedTuple):
-    """What a change of one reward costs."""
+class RewardLoss(NamedTuple):
+    """The privacy loss of a change of one reward."""
 
     round: int  # 0-based
-    costs: tuple[tuple[int, float], ...]  # number of the noise, and d/b
-    unhidden: int | None  # the first round after which the curator shows something else
+    costs: tuple[tuple[int, float], ...]  # the number of each draw, and its loss d/b
+    unhidden: int | None  # the first round after which the public fields differ
     steps: tuple[Step, ...]
     rewards: tuple[float, ...]
 
     @property
     def epsilon(self) -> float:
-        """The loss in all; infinite where something is not hidden by noise."""
+        """The total loss; infinite if something is not hidden by noise."""
         return math.inf if self.unhidden is not None else math.fsum(cost for _, cost in self.costs)
 
 
 class Run(NamedTuple):
-    """What was under each noise, and what was shown after each round."""
+    """The value under each draw of noise, and the public fields after each round."""
 
     noised: list[Noised]
     shown: list[bytes]
-    kept: list[list[str]]  # for each noise: what the curator keeps of each arm
+    kept: list[list[str]]  # for each draw: the curator's raw fields of each arm
 
 
-def worst_release(policy: Policy, horizon: int) -> tuple[Loss, str]:
-    """The largest loss of one reward within ``horizon`` rounds, and over which sequences of arms it was sought."""
+def worst_release(policy: Policy, horizon: int) -> tuple[RewardLoss, str]:
+    """The largest loss of one reward within ``horizon`` rounds, and which sequences of arms were tried."""
     at_least("horizon", horizon, 1)
     arms = policy.arms
-    if arms**horizon <= SEQUENCES:
+    if arms**horizon <= MAX_SEQUENCES:
         sequences: Iterable[Sequence[int]] = itertools.product(range(arms), repeat=horizon)
         tried, rounds = "every sequence of arms", range(horizon)
     else:
         own = [[step.arm for step in played(policy, [reward] * horizon, SEED)] for reward in (0.0, 1.0)]
         sequences = [[0] * horizon, [t % arms for t in range(horizon)], *own]
-        tried = "all rounds on one arm, all arms in turn, and as it plays itself; rewards number 1, 2, 4, 8 .."
+        tried = "one arm throughout, all arms in turn, and the policy's own play; changes of rewards 1, 2, 4, 8 .."
         rounds = sorted({2**k - 1 for k in range(horizon.bit_length())})  # type: ignore[assignment]
-    worst: Loss | None = None
+    worst: RewardLoss | None = None
     for sequence in sequences:
         for steps in _closings(sequence):
             for loss in losses(policy.curator, steps, rounds):
@@ -88,7 +92,7 @@ def worst_release(policy: Policy, horizon: int) -> tuple[Loss, str]:
         raise AssertionError("no reward was tried")
     return (
         worst,
-        f"{tried}, with stints that end after each round and at each change of arm; rewards 0 or 1, one changed",
+        f"{tried}; the shortest and the longest stints; rewards 0 or 1, one of them changed",
     )
 
 
@@ -100,40 +104,42 @@ def _closings(arms: Sequence[int]) -> Iterator[tuple[Step, ...]]:
         yield longest
 
 
-def losses(curator: Any, steps: Sequence[Step], rounds: Iterable[int]) -> Iterator[Loss]:
-    """What a change of each of these rewards costs, from 0 to 1 among rewards of 0, and from 1 to 0 among 1s."""
+def losses(curator: Any, steps: Sequence[Step], rounds: Iterable[int]) -> Iterator[RewardLoss]:
+    """The loss of changing each of these rewards: from 0 to 1 among rewards of 0, and from 1 to 0 among 1s."""
     steps = tuple(steps)
     for background in (0.0, 1.0):
         rewards = [background] * len(steps)
         before = _run(curator, steps, rewards)
         other = _run(curator, steps, rewards, seed=SEED + 1)
         if [one.scale for one in before.noised] != [one.scale for one in other.noised]:
-            raise NotVerifiableError("noise must not depend on what was released to be verified, got some that does")
+            raise NotVerifiableError(
+                "noise", "must not depend on what was released, to be verified, got noise that does"
+            )
         for changed in rounds:
             neighbour = [*rewards[:changed], 1.0 - background, *rewards[changed + 1 :]]
             yield _compare(before, _run(curator, steps, neighbour), changed, steps, tuple(rewards))
 
 
-def _compare(before: Run, after: Run, changed: int, steps: tuple[Step, ...], rewards: tuple[float, ...]) -> Loss:
+def _compare(before: Run, after: Run, changed: int, steps: tuple[Step, ...], rewards: tuple[float, ...]) -> RewardLoss:
     unhidden = next((t for t, (a, b) in enumerate(zip(before.shown, after.shown, strict=True)) if a != b), None)
     if [one.scale for one in before.noised] != [one.scale for one in after.noised]:
-        unhidden = changed if unhidden is None else unhidden  # how much noise there is tells the reward
-        return Loss(changed, (), unhidden, steps, rewards)
+        unhidden = changed if unhidden is None else unhidden  # the amount of noise reveals the reward
+        return RewardLoss(changed, (), unhidden, steps, rewards)
     costs = tuple(
         (number, abs(a.value - b.value) / a.scale if a.scale else math.inf)
         for number, (a, b) in enumerate(zip(before.noised, after.noised, strict=True))
         if a.value != b.value
     )
-    return Loss(changed, costs, unhidden, steps, rewards)
+    return RewardLoss(changed, costs, unhidden, steps, rewards)
 
 
 def _run(fresh: Any, steps: Sequence[Step], rewards: Sequence[float], seed: int = SEED, keep: bool = False) -> Run:
-    """Feed the curator; every noisy sum becomes a number that depends only on how many there were before."""
-    curator, stand_in = copy_part(fresh), np.random.default_rng(seed)
+    """Feed the curator. Each noisy sum becomes a random number that does not depend on the value under the noise."""
+    curator, stand_in = copied(fresh), np.random.default_rng(seed)
     arms = 1 + max(step.arm for step in steps)
     noised: list[Noised] = []
     kept: list[list[str]] = []
-    rows = [array for name, array in memory(curator) if name.startswith(RAW)]
+    rows = [array for name, array in arrays(curator) if name.startswith(RAW)]
 
     def settle(draw: Draw) -> float:
         if keep:
@@ -151,12 +157,12 @@ def _run(fresh: Any, steps: Sequence[Step], rewards: Sequence[float], seed: int 
 
 
 def _row(array: Any, arm: int) -> bytes:
-    """What an array holds of an arm: its row, or all of it where it is not by arm."""
+    """The row of an array for this arm, or the whole array if it has no such row."""
     return bytes(array[arm].tobytes() if arm < len(array) else array.tobytes())
 
 
 def accounted(costs: Iterable[float], delta: float) -> float:
-    """What Laplace releases of these costs compose to at ``delta``: the least of the sum, the optimal and Rényi's.
+    """The epsilon at ``delta`` of Laplace releases with these losses: the least of sum, optimal and Rényi composition.
 
     >>> accounted([0.5, 0.5], 0.0), round(accounted([0.1] * 100, 1e-6), 3)
     (1.0, 4.775)
@@ -170,35 +176,33 @@ def accounted(costs: Iterable[float], delta: float) -> float:
 
 
 def played(policy: Policy, rewards: Sequence[float], seed: int) -> tuple[Step, ...]:
-    """The rounds that a policy really plays on these rewards, with noise from this seed."""
-    curator, agent = copy_part(policy.curator), copy_part(policy.agent)
+    """The rounds that a policy plays on these rewards, with noise from this seed."""
+    environment = Scripted.start(np.tile(np.array(rewards)[None, :, None], (1, 1, policy.arms)))
+    curator, agent = OneByOne(copied(policy.curator)), copied(policy.agent)
     noise, choices = (np.random.default_rng([seed, stream]) for stream in range(2))
     steps: list[Step] = []
     while len(steps) < len(rewards):
-        arm, stint, line = agent.act(curator, len(steps) + 1, choices)
-        for left in range(int(stint) - 1, -1, -1):
-            curator.add(arm, curator.respond(rewards[len(steps)], 0.0, noise), 0.0, noise)
-            steps.append(Step(int(arm), left == 0))
-            if len(steps) == len(rewards) or (line > NO_LINE and curator.mean(arm) <= line):
-                break
-        if steps[-1].closes:
-            curator.close(arm, noise)
+        left = len(rewards) - len(steps)
+        arm, rounds, closed = play_stint(environment, curator, agent, len(steps) + 1, left, noise, noise, choices)
+        steps += [Step(int(arm), closed and number == rounds) for number in range(1, rounds + 1)]
     return tuple(steps)
 
 
 def enter_all(policy: Policy, steps: Sequence[Step], ledger: Ledger) -> None:
-    """Enter every release of these rounds into a ledger, which refuses a second draw and what breaks its claim.
+    """Enter every release of these rounds into a ledger, which refuses a second draw and losses above its claim.
 
-    A release is named by the rewards under its noise, and by what the curator keeps of their arm when it is drawn: two
-    noises over the same rewards, with nothing new in between, are one release that is drawn twice.
+    A release is identified by the rewards under its noise, and by the curator's raw fields of their arm at that time.
+    So two draws over the same rewards, with nothing new in between, are one release that is drawn twice.
     """
     costs: dict[int, dict[int, Fraction]] = {}
     for loss in itertools.islice(losses(policy.curator, steps, range(len(steps))), len(steps)):
         if loss.unhidden is not None:
-            raise LedgerError(f"reward {loss.round + 1} must be under noise, got shown in round {loss.unhidden + 1}")
+            raise LedgerError(
+                f"reward {loss.round + 1} must be under noise, got it unhidden in round {loss.unhidden + 1}"
+            )
         for number, cost in loss.costs:
             costs.setdefault(number, {})[loss.round + 1] = Fraction(cost).limit_denominator(10**9)
-    rewards = np.random.default_rng(SEED).random(len(steps)).tolist()  # all different: whatever is kept, shows
+    rewards = np.random.default_rng(SEED).random(len(steps)).tolist()  # all different, to show any memory of them
     kept = _run(policy.curator, steps, rewards, keep=True).kept
     for number in sorted(costs):
         touched = costs[number]

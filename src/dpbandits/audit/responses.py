@@ -1,4 +1,4 @@
-"""The exact privacy loss of one response, in closed form, from the constants that the code really uses."""
+"""The exact privacy loss of one response, in closed form, from the constants that the code uses."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dpbandits.audit.instruments import Draw, NotVerifiableError, Tape
 from dpbandits.exact import DiscreteLaplace, Flip
 from dpbandits.exact.probability import WORD, Probability
 
-__all__ = ["REWARDS", "Bit", "Noisy", "Pair", "exact_interval", "response", "worst_response"]
+__all__ = ["REWARDS", "Bit", "Noisy", "Pair", "enclosed_epsilon", "response", "worst_response"]
 
-#: Rewards between which the loss is sought: both ends, some between, and what curators must clip.
+#: Rewards between which the largest loss is sought: 0 and 1, some between, and some that curators must clip.
 REWARDS = (0.0, 1.0, 0.5, 0.25, 0.75, -1.0, 7.0, -1e3, 1e3, -1e308, 1e308, math.inf, -math.inf, math.nan)
 
-WORDS = 8  # of 64 bits: how many digits of a probability are looked at
+WORDS = 8  # the number of 64-bit words of a probability that are read
 
 
 class Bit(NamedTuple):
@@ -34,7 +34,7 @@ class Noisy(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """The worst two rewards, what the response to each is, and how far rounding may have moved the loss."""
+    """The worst two rewards, the distribution of the response to each, and the rounding error of the loss."""
 
     epsilon: float
     rewards: tuple[float, float]
@@ -43,7 +43,7 @@ class Pair(NamedTuple):
 
 
 class _Uniform(Tape):
-    """Answers ``random`` with one number, and Laplace noise with draws."""
+    """A source of noise that answers ``random`` with a fixed number, and ``laplace`` with draws."""
 
     def __init__(self, uniform: float) -> None:
         super().__init__(_refuse)
@@ -56,22 +56,24 @@ class _Uniform(Tape):
 
 
 def _refuse(draw: Draw) -> NoReturn:
-    raise NotVerifiableError("response must be the noisy value itself to be verified, got something computed from it")
+    raise NotVerifiableError(
+        "response", "must be the noisy value itself to be verified, got something computed from it"
+    )
 
 
 def response(curator: Any, reward: float, level: float) -> Bit | Noisy:
-    """The law of what a device sends for this reward, found by asking the curator's own ``respond``."""
+    """The distribution of the response to this reward, found by calling the curator's own ``respond``."""
     source = _Uniform(0.5)
     answer = curator.respond(reward, level, source)
     if isinstance(answer, Draw):
         return Noisy(answer.value, answer.scale)
     if source.asked != 1:
-        raise NotVerifiableError(f"response must take one uniform draw to be verified, got {source.asked}")
+        raise NotVerifiableError("response", f"must take one uniform draw to be verified, got {source.asked}")
 
     def says_one(uniform: float) -> bool:
         return float(curator.respond(reward, level, _Uniform(uniform))) == 1.0
 
-    low, high = 0.0, 1.0  # the response is 1 below a threshold; halving ends at neighbouring floats
+    low, high = 0.0, 1.0  # the response is 1 below a threshold; bisection ends at neighbouring floats
     if not says_one(low):
         return Bit(0.0)
     if says_one(math.nextafter(1.0, 0.0)):
@@ -84,7 +86,7 @@ def response(curator: Any, reward: float, level: float) -> Bit | Noisy:
 
 
 def worst_response(curator: Any, level: float, rewards: Iterable[float] = REWARDS) -> Pair:
-    """The largest loss between two rewards, of a user at this level."""
+    """The largest loss between two rewards, for a user at this level."""
     laws = [(reward, response(curator, reward, level)) for reward in rewards]
     return max((_loss(*pair) for pair in itertools.combinations(laws, 2)), key=lambda pair: pair.epsilon)
 
@@ -109,15 +111,15 @@ def _log_ratio(p: float, q: float) -> float:
     return abs(math.log(p / q)) if p > 0.0 and q > 0.0 else math.inf
 
 
-def exact_interval(mechanism: Flip | DiscreteLaplace, sensitivity: int = 1) -> tuple[Decimal, Decimal]:
-    """Two numbers between which the epsilon of an exact mechanism is proved to lie, from its threshold words.
+def enclosed_epsilon(mechanism: Flip | DiscreteLaplace, sensitivity: int = 1) -> tuple[Decimal, Decimal]:
+    """A proved lower and upper bound on the epsilon of an exact mechanism, computed from its threshold words.
 
-    Randomised response that turns a bit over with probability p has the loss log(1/p - 1). Discrete Laplace noise is
+    Randomised response that flips a bit with probability p has the loss log(1/p - 1). Discrete Laplace noise is
     made of bits that are 1 with probability p_i: a step of 2^i costs log(1/p_i - 1), and the tail -log p.
 
     >>> from fractions import Fraction
     >>> from dpbandits.exact import SystemNoise
-    >>> low, high = exact_interval(SystemNoise().randomised_response(Fraction(1)))
+    >>> low, high = enclosed_epsilon(SystemNoise().randomised_response(Fraction(1)))
     >>> low <= 1 <= high, high - low < Decimal("1e-60")
     (True, True)
     """
@@ -135,7 +137,7 @@ def exact_interval(mechanism: Flip | DiscreteLaplace, sensitivity: int = 1) -> t
 
 
 def _digits(probability: Probability) -> tuple[Decimal, Decimal]:
-    """The probability, from below and from above, from its first words."""
+    """Lower and upper bounds on the probability, from its first words."""
     digits = 0
     for k in range(WORDS):
         digits = digits << WORD | probability.word(k)
@@ -153,5 +155,5 @@ def _minus_log(probability: Probability) -> tuple[Decimal, Decimal]:
     return -high.ln() - ERROR, -low.ln() + ERROR
 
 
-#: More than the arithmetic of 120 digits can err here.
+#: An upper bound on the rounding error of 120-digit arithmetic here.
 ERROR = Decimal("1e-100")

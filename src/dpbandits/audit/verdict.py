@@ -1,4 +1,4 @@
-"""What an audit says: proved, not refuted, or violated. It never says "private"."""
+"""The verdict of an audit: proved, not refuted, or violated. It is never "private"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["NOT_REFUTED", "PROVED", "ROUNDING", "VIOLATED", "Verdict"]
 
 PROVED, NOT_REFUTED, VIOLATED = "proved", "not refuted", "violated"
 
-#: Losses are computed in floating point, and are good to this relative error.
+#: The relative error of losses, which are computed in floating point.
 ROUNDING = 1e-9
 
 
@@ -20,9 +20,9 @@ ROUNDING = 1e-9
 class Verdict:
     """The outcome of one audit.
 
-    ``epsilon`` is the worst case where the method is exact, otherwise a lower bound on it at this ``confidence``.
-    ``released`` is the worst case for who sees every release, where the view is narrower: if it is above the claim, the
-    actions of a few rounds did not show it, and those of more may.
+    ``epsilon`` is the worst case if the method is exact, otherwise a lower bound on it with this ``confidence``.
+    ``released`` is the worst case for an adversary who sees every release; it is given if the view is actions. If it is
+    above the claim, the actions of more rounds may violate the claim.
 
     >>> print(Verdict("proved", "adap-ucb", 1.0, 0.0, 0.99, "exact", "actions", 8, "rewards of 0 and 1"))
     adap-ucb: proved
@@ -37,7 +37,7 @@ class Verdict:
     claim: float
     delta: float
     epsilon: float
-    method: str  # exact, or game
+    method: str  # exact, game, or sequential game
     view: str  # actions, released values, response, bytes
     horizon: int | None
     domain: str
@@ -45,7 +45,7 @@ class Verdict:
     trials: int | None = None
     witness: dict[str, Any] = field(default_factory=dict)
     released: float | None = None
-    settings: dict[str, Any] = field(default_factory=dict)  # what it was made with
+    settings: dict[str, Any] = field(default_factory=dict)  # of the policy
     seed: int | None = None
 
     @property
@@ -71,8 +71,8 @@ class Verdict:
             f"{what}  epsilon {size} ({self.method}, {self.view})",
         ]
         if self.released is not None:
-            above = ": above the claim, more rounds may show it" if self.released > self.claim else ""
-            lines.append(f"releases    epsilon {self.released:.6g} for who sees them all{above}")
+            above = "; this is above the claim, so more rounds may violate it" if self.released > self.claim else ""
+            lines.append(f"releases    epsilon {self.released:.6g} for an adversary who sees every release{above}")
         if self.confidence is not None:
             lines.append(f"confidence  {self.confidence:.6g} from {self.trials:,} trials, seed {self.seed}")
         if self.horizon is not None:

@@ -1,4 +1,4 @@
-"""A theorem is a function from a problem to a bound, which knows its source and what must hold."""
+"""A theorem is a function from a problem to a ``Bound``, which carries the theorem's source and its conditions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dpbandits.types import Floats
 
 __all__ = ["Bound", "Curve", "DoesNotHold", "Theorem", "theorem"]
 
@@ -29,18 +30,19 @@ Q = TypeVar("Q", bound=_Asked)
 P = ParamSpec("P")
 
 
-class DoesNotHold(ValueError):  # noqa: N818 (a fact about a problem, not a fault)
-    """A condition of a theorem fails: the message says which, and what was found."""
+class DoesNotHold(ValueError):  # noqa: N818 (the theorem does not apply; this is not a fault)
+    """A condition of a theorem is not met. The message names the condition and the value found."""
 
 
 @dataclass(frozen=True)
 class Bound:
     """One theorem on one problem.
 
-    ``value`` is None where a condition fails, and then ``holds`` says which. ``scope`` is "some problem" for a minimax
-    lower bound: it is about the hardest problem with as many arms, and the regret on this one may well be below it.
-    ``form`` is "corrected" where the statement differs from the print; ``note`` says how, and what is wrong with it.
-    ``checked`` is False where no proof stands: it has a gap, or was not available. Do not test a policy against those.
+    ``value`` is None if a condition fails, and ``holds`` then names the condition. ``scope`` is "some problem" for a
+    minimax lower bound: such a bound is about the hardest problem with the same number of arms, and the regret on this
+    problem may be below it. ``form`` is "corrected" if the statement differs from the paper; ``note`` says how it
+    differs, and what is wrong in the paper. ``checked`` is False if there is no valid proof: the proof has a gap, or it
+    was not available. Do not test a policy against such a bound.
 
     >>> from dpbandits.bounds import Problem, central
     >>> bound = central.adap_ucb(Problem.bernoulli([0.75, 0.625], horizon=1000, epsilon=1.0))
@@ -59,10 +61,11 @@ class Bound:
     trust: Trust
     scope: Scope
     checked: bool
+    corrects: str  # the name of the printed form, where this is the corrected one
     _curve: Curve | None = field(default=None, repr=False, compare=False)
 
-    def at(self, horizons: Iterable[float]) -> NDArray[np.float64]:
-        """The bound on regret at each horizon; not a number where it does not hold."""
+    def at(self, horizons: Iterable[float]) -> Floats:
+        """The bound on regret at each horizon; NaN where it does not hold."""
         return np.array([self._at(float(horizon)) for horizon in horizons], dtype=np.float64)
 
     def _at(self, horizon: float) -> float:
@@ -74,14 +77,14 @@ class Bound:
             return math.nan
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """This bound as a JSON-ready dictionary."""
         names = ("value", "source", "holds", "form", "note", "trust", "scope", "checked")
         return {**{name: getattr(self, name) for name in names}, "policies": list(self.policies)}
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What is known of a theorem before any problem is."""
+    """The part of a theorem that does not depend on a problem."""
 
     kind: Kind
     source: str
@@ -92,10 +95,11 @@ class Statement:
     trust: Trust
     scope: Scope
     checked: bool
+    corrects: str
 
 
 class Theorem(Generic[Q, P]):
-    """A function ``(problem, options) -> Bound``, made by ``theorem`` from one that returns regret against horizon."""
+    """A function ``(problem, options) -> Bound``, which ``theorem`` makes from a function that returns a ``Curve``."""
 
     def __init__(self, curve: Callable[Concatenate[Q, P], Curve], about: type[Q], statement: Statement) -> None:
         functools.update_wrapper(self, curve)
@@ -124,6 +128,7 @@ class Theorem(Generic[Q, P]):
             s.trust,
             s.scope,
             s.checked,
+            s.corrects,
             curve,
         )
 
@@ -140,7 +145,8 @@ def theorem(
     trust: Trust = "any",
     scope: Scope = "this problem",
     checked: bool = True,
+    corrects: str = "",
 ) -> Callable[[Callable[Concatenate[Q, P], Curve]], Theorem[Q, P]]:
-    """Make a theorem of a function that checks the conditions and returns the bound as a function of the horizon."""
-    statement = Statement(kind, source, holds, form, policies, note, trust, scope, checked)
+    """Decorator for a function that checks the conditions and returns the bound as a function of the horizon."""
+    statement = Statement(kind, source, holds, form, policies, note, trust, scope, checked, corrects)
     return lambda curve: Theorem(curve, about, statement)

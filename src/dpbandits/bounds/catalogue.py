@@ -1,19 +1,20 @@
-"""All theorems, found in the package: a new one is a decorated function, and nothing else."""
+"""All theorems of the package, found by searching its modules. To add one, write a decorated function."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
 import dpbandits.bounds as package
 from dpbandits.bounds.bound import Bound, Theorem
 from dpbandits.bounds.problem import LinearProblem, Problem
+from dpbandits.checks import known, nearest
 from dpbandits.environments.numbers import number
-from dpbandits.errors import known
+from dpbandits.errors import InputError
 from dpbandits.privacy.guarantee import Guarantee
 
 __all__ = ["applicable", "evaluate", "for_policy", "read_options", "report", "theorem_named", "theorems"]
@@ -21,7 +22,7 @@ __all__ = ["applicable", "evaluate", "for_policy", "read_options", "report", "th
 
 @cache
 def theorems() -> tuple[Theorem[Any, Any], ...]:
-    """Every theorem in ``dpbandits.bounds``, by name.
+    """Every theorem in ``dpbandits.bounds``, sorted by name.
 
     >>> "adap-ucb" in [theorem.name for theorem in theorems()]
     True
@@ -35,7 +36,7 @@ def theorems() -> tuple[Theorem[Any, Any], ...]:
 
 
 def theorem_named(name: str) -> Theorem[Any, Any]:
-    """The theorem of this name; the nearest ones are named where there is none.
+    """The theorem with this name. The error for an unknown name suggests the nearest ones.
 
     >>> theorem_named("adap-ucb").statement.source
     'Azize & Basu 2022, Theorem 7'
@@ -45,9 +46,9 @@ def theorem_named(name: str) -> Theorem[Any, Any]:
 
 
 def evaluate(problem: Problem | LinearProblem, options: Mapping[str, Any] | None = None) -> list[Bound]:
-    """Every theorem about such problems, with a value where it applies and a reason where it does not.
+    """Every theorem for this kind of problem, with its value if it applies and the reason if it does not.
 
-    Each theorem takes those of the ``options`` that it knows: alpha, epsilon_min, delta, v, schedule.
+    Each theorem uses only the ``options`` that it has: alpha, epsilon_min, delta, v, schedule.
 
     >>> bounds = evaluate(Problem.gaussian([0.9, 0.6], 1000, epsilon=1.0))
     >>> next(bound.holds for bound in bounds if bound.name == "adap-ucb")
@@ -56,12 +57,14 @@ def evaluate(problem: Problem | LinearProblem, options: Mapping[str, Any] | None
     about = [theorem for theorem in theorems() if isinstance(problem, theorem.about)]
     given = dict(options or {})
     for option in given:
-        known("option of a bound", option, sorted(set().union(*map(_options, about))))
+        _check_option(option, set().union(*map(_options, about)))
     return [theorem(problem, **{k: v for k, v in given.items() if k in _options(theorem)}) for theorem in about]
 
 
 def read_options(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Options of theorems as numbers where they are; ``epsilon_min=auto`` is the V_L or V_B rule, as if not given.
+    """Options of theorems, parsed from text. Numeric options become floats.
+
+    ``epsilon_min=auto`` is left out, so that the theorem uses the V_L or V_B rule.
 
     >>> read_options({"alpha": "4", "schedule": "x", "epsilon_min": "auto"})
     {'alpha': 4.0, 'schedule': 'x'}
@@ -69,14 +72,19 @@ def read_options(texts: Mapping[str, str]) -> dict[str, Any]:
     takes = {name: parameter for theorem in theorems() for name, parameter in _options(theorem).items()}
     given: dict[str, Any] = {}
     for name, text in texts.items():
-        known("option of a bound", name, sorted(takes))
+        _check_option(name, takes)
         if (name, text) != ("epsilon_min", "auto"):
             given[name] = number(name, text) if "float" in str(takes[name].annotation) else text
     return given
 
 
+def _check_option(name: str, names: Iterable[str]) -> None:
+    if name not in names:
+        raise InputError(name, f"is not an option of a bound: {nearest(name, sorted(names))}")
+
+
 def _options(theorem: Theorem[Any, Any]) -> dict[str, inspect.Parameter]:
-    """The options that a theorem takes beside the problem."""
+    """The options that a theorem takes besides the problem."""
     return dict(list(inspect.signature(theorem).parameters.items())[1:])
 
 
@@ -93,11 +101,11 @@ def applicable(problem: Problem | LinearProblem, options: Mapping[str, Any] | No
 def for_policy(
     problem: Problem, policy: str, guarantee: Guarantee, options: Mapping[str, Any] | None = None
 ) -> list[Bound]:
-    """The bounds on one policy's regret: its own upper bounds, and the lower bounds that its promise puts it under.
+    """The bounds on one policy's regret: its own upper bounds, and the lower bounds that its guarantee implies.
 
-    A printed form is left out where there is a corrected one, and so are lower bounds about some other problem. What
-    holds for every centrally private policy holds for locally private ones, which are centrally private too, but not
-    for one with a delta; the bounds of randomised responses hold for the policies that receive them.
+    A printed form is left out if there is a corrected one. Lower bounds about some other problem are left out too. A
+    locally private policy is also centrally private, so lower bounds for central privacy apply to it. They do not apply
+    to a policy with a delta. Bounds for randomised responses apply to the policies that receive such responses.
 
     >>> problem = Problem.bernoulli([0.9, 0.6], 1000, epsilon=1.0)
     >>> [bound.name for bound in for_policy(problem, "ldp-ucb-b", Guarantee.local(1.0))]
@@ -119,16 +127,13 @@ def for_policy(
         if isinstance(problem, theorem.about):
             given = {name: value for name, value in (options or {}).items() if name in _options(theorem)}
             bounds.append(theorem(problem, **given))
-    names = {bound.name for bound in bounds if bound.value is not None}
-    return [
-        bound
-        for bound in bounds
-        if bound.name in names and bound.name.removesuffix("-printed") not in names - {bound.name}
-    ]
+    holding = [bound for bound in bounds if bound.value is not None]
+    corrected = {bound.corrects for bound in holding}
+    return [bound for bound in holding if bound.name not in corrected]
 
 
 def report(problem: Problem | LinearProblem, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What ``dpbandits bounds --json`` prints: lower and upper bounds by name, and the policies that have one.
+    """What ``dpbandits bounds --json`` prints: lower and upper bounds by name, and the policies with a bound.
 
     >>> sorted(report(Problem.bernoulli([0.9, 0.6], 1000, epsilon=1.0)))
     ['lower', 'policies', 'upper']

@@ -1,4 +1,4 @@
-"""Central privacy: lower bounds for any policy, and the AdaP policies (Azize & Basu 2022)."""
+"""Bounds for central privacy: lower bounds for any policy, upper bounds for the AdaP policies (Azize & Basu 2022)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from scipy.optimize import brentq
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
 from dpbandits.bounds.divergences import d_eps, kl_across
 from dpbandits.bounds.problem import Problem
-from dpbandits.errors import InputError, positive
+from dpbandits.checks import positive
+from dpbandits.errors import InputError
 from dpbandits.numerics import positive_log
 
 __all__ = [
@@ -38,7 +39,7 @@ UNIT = "rewards in [0, 1]; alpha > 3; every horizon"
     "lower",
     "Lai & Robbins 1985; Burnetas & Katehakis 1996",
     f"private or not, {ASYMPTOTIC}",
-    note="the cost of learning alone, which privacy adds to",
+    note="the cost of learning without privacy; privacy adds to it",
 )
 def lai_robbins(problem: Problem) -> Curve:
     """sum gap / d_inf * log T: the least regret without privacy.
@@ -55,7 +56,7 @@ def lai_robbins(problem: Problem) -> Curve:
     Problem,
     "lower",
     f"{AZIZE}, Theorem 2",
-    "any epsilon-private policy; the hardest problem with as many arms; horizon of at least arms - 1",
+    "any epsilon-private policy; the hardest problem with the same number of arms; horizon of at least arms - 1",
     trust="central",
     scope="some problem",
     note="proven with normal rewards of unbounded means; for rewards in [0, 1] it can exceed the horizon",
@@ -81,11 +82,12 @@ def dp_minimax_lower_printed(problem: Problem) -> Curve:
     Problem,
     "lower",
     f"{AZIZE}, Theorem 2",
-    "any epsilon-private policy; the hardest problem with as many arms; horizon of at least arms - 1",
+    "any epsilon-private policy; the hardest problem with the same number of arms; horizon of at least arms - 1",
     form="corrected",
+    corrects="dp-minimax-lower-printed",
     trust="central",
     scope="some problem",
-    note="at most the horizon: no regret is larger when rewards lie in [0, 1]",
+    note="capped at the horizon, because regret cannot exceed it when rewards lie in [0, 1]",
 )
 def dp_minimax_lower(problem: Problem) -> Curve:
     """min(T, max(sqrt(T (K - 1)) / 27, (K - 1) / (131 epsilon))) for rewards in [0, 1].
@@ -180,6 +182,7 @@ def adap_ucb_printed(problem: Problem, alpha: float = 3.1) -> Curve:
     f"{AZIZE}, Theorem 7",
     UNIT,
     form="corrected",
+    corrects="adap-ucb-printed",
     policies=("adap-ucb",),
     trust="central",
     note="Equation (32) solved exactly; in the printed form the constant would be 4 (3 + sqrt 5) = 20.94, not 16",
@@ -205,7 +208,7 @@ def adap_ucb(problem: Problem, alpha: float = 3.1) -> Curve:
     "Bernoulli rewards; alpha > 3; every horizon",
     policies=("adap-klucb",),
     trust="central",
-    note="C_1 and C_2 are not numbers in print: the infimum over beta that defines them is evaluated",
+    note="the paper gives no numbers for C_1 and C_2; the infimum over beta that defines them is evaluated",
 )
 def adap_klucb_printed(problem: Problem, alpha: float = 3.1) -> Curve:
     """sum gap C_1 / min(kl, C_2 epsilon gap) * log T + 3 alpha / (alpha - 3), where C_1 / min(..) is four times the
@@ -232,9 +235,10 @@ def adap_klucb_printed(problem: Problem, alpha: float = 3.1) -> Curve:
     f"{AZIZE}, proof of Theorem 8",
     "Bernoulli rewards; alpha > 3; every horizon",
     form="corrected",
+    corrects="adap-klucb-printed",
     policies=("adap-klucb",),
     trust="central",
-    note="the proof's own bound: episodes are powers of two, so 2^(l+1) stands instead of four times the infimum",
+    note="the bound that the proof derives: episodes are powers of two, so 2^(l+1) replaces four times the infimum",
 )
 def adap_klucb(problem: Problem, alpha: float = 3.1) -> Curve:
     """sum gap (2^(l+1) + 3/2 + alpha / (alpha - 3)), with 2^l the least power of two above the infimum of Theorem 8.
@@ -264,7 +268,7 @@ def adap_klucb(problem: Problem, alpha: float = 3.1) -> Curve:
     policies=("adap-ucb",),
     trust="central",
     scope="every problem",
-    note="its proof goes through the faulty step of Theorem 7, but the statement holds: see adap-ucb-minimax",
+    note="its proof uses the faulty step of Theorem 7, but the statement holds: see adap-ucb-minimax",
 )
 def adap_ucb_minimax_printed(problem: Problem, alpha: float = 3.1) -> Curve:
     """3 alpha / (alpha - 3) sum gap + 8 sqrt(alpha K T log T) + 16 alpha K log T / epsilon.
@@ -281,16 +285,17 @@ def adap_ucb_minimax_printed(problem: Problem, alpha: float = 3.1) -> Curve:
     f"{AZIZE}, Theorem 12",
     UNIT,
     form="corrected",
+    corrects="adap-ucb-minimax-printed",
     policies=("adap-ucb",),
     trust="central",
     scope="every problem",
     note="from the corrected Theorem 7, whose term is at most 8 alpha log T / gap + 16 alpha log T / epsilon",
 )
 def adap_ucb_minimax(problem: Problem, alpha: float = 3.1) -> Curve:
-    """3 alpha / (alpha - 3) sum gap + 4 sqrt(2 alpha K T log T) + 16 alpha K log T / epsilon: below the print.
+    """3 alpha / (alpha - 3) sum gap + 4 sqrt(2 alpha K T log T) + 16 alpha K log T / epsilon: below the printed bound.
 
-    1 + 2u + sqrt(1 + 4u) <= 2 + 4u bounds the corrected Theorem 7; arms within g lose at most g T, and the best g is
-    sqrt(8 alpha K log T / T).
+    The corrected Theorem 7 is bounded with 1 + 2u + sqrt(1 + 4u) <= 2 + 4u. Arms with a gap of at most g lose at most
+    g T together, and the best choice of g is sqrt(8 alpha K log T / T).
 
     >>> round(adap_ucb_minimax(Problem.bernoulli([0.75, 0.25], 10**6, epsilon=0.25)).value)
     57883
@@ -299,25 +304,25 @@ def adap_ucb_minimax(problem: Problem, alpha: float = 3.1) -> Curve:
 
 
 def kl_decomposition(epsilon: float, pulls: Sequence[float], total_variations: Sequence[float]) -> float:
-    """Theorem 10 of Azize & Basu 2022: the most that an epsilon-private policy's choices tell two problems apart.
+    """Theorem 10 of Azize & Basu 2022: how well the choices of an epsilon-private policy distinguish two problems.
 
-    KL between the laws of the choices <= 6 epsilon sum E[pulls] TV(arm, its counterpart), with expectations under the
-    first problem.
+    The KL divergence between the distributions of the choices is at most 6 epsilon sum E[pulls] TV(arm, its
+    counterpart), with expectations under the first problem.
 
     >>> round(kl_decomposition(0.5, pulls=[900, 100], total_variations=[0.0, 0.2]), 6)
     60.0
     """
     positive("epsilon", epsilon)
     if len(pulls) != len(total_variations):
-        raise InputError(f"total_variations must be one for each arm, got {len(total_variations)}")
+        raise InputError("total_variations", f"must be one for each arm, got {len(total_variations)}")
     for tv in total_variations:
         if not 0 <= tv <= 1:
-            raise InputError(f"total_variations must lie in [0, 1], got {tv}")
+            raise InputError("total_variations", f"must lie in [0, 1], got {tv}")
     return 6.0 * epsilon * math.fsum(n * tv for n, tv in zip(pulls, total_variations, strict=True))
 
 
 def _adap(problem: Problem, alpha: float) -> tuple[float, float]:
-    """Epsilon and 3 alpha / (alpha - 3), if the AdaP theorems hold at all."""
+    """Epsilon and 3 alpha / (alpha - 3). Raises DoesNotHold if the conditions of the AdaP theorems fail."""
     problem.need_unit_rewards()
     if alpha <= 3:
         raise DoesNotHold(f"alpha must be above 3, and is {alpha:g}")
@@ -338,9 +343,9 @@ def _minimax(problem: Problem, alpha: float, constant: float) -> Curve:
 def _enough(mean: float, gap: float, epsilon: float, alpha: float, log: float) -> float:
     """The infimum of Theorem 8 times log T: the least n for which some beta meets Equations (34) and (35) at 2^l = n.
 
-    The largest beta that (34) allows is best for (35), and has kl(mean + c gap, best) = alpha log T / n; gamma has
-    kl(mean + gamma gap, mean) = log T / n. So (35) asks for (c - gamma) gap epsilon n >= (1 + alpha) log T, whose left
-    side grows with n: gamma depends on l, but in no circle.
+    For (35) the largest beta that (34) allows is best. It satisfies kl(mean + c gap, best) = alpha log T / n, and gamma
+    satisfies kl(mean + gamma gap, mean) = log T / n. So (35) requires (c - gamma) gap epsilon n >= (1 + alpha) log T,
+    and its left side increases with n. Gamma depends on l, but the definition is not circular.
     """
     if log <= 0.0:
         return 0.0
@@ -359,7 +364,7 @@ def _enough(mean: float, gap: float, epsilon: float, alpha: float, log: float) -
 
 
 def _towards_best(mean: float, gap: float, budget: float) -> float:
-    """The c in [0, 1] with kl(mean + c gap, mean + gap) = budget; 0 where even the mean is nearer."""
+    """The c in [0, 1] with kl(mean + c gap, mean + gap) = budget; 0 if kl(mean, mean + gap) is at most the budget."""
     if mean + gap >= 1.0:
         return 1.0
 
@@ -370,7 +375,7 @@ def _towards_best(mean: float, gap: float, budget: float) -> float:
 
 
 def _above_mean(mean: float, gap: float, budget: float) -> float:
-    """The c in [0, 1] with kl(mean + c gap, mean) = budget; 1 where even the best is nearer."""
+    """The c in [0, 1] with kl(mean + c gap, mean) = budget; 1 if kl(mean + gap, mean) is at most the budget."""
     if mean <= 0.0:
         return 0.0
 

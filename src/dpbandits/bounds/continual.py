@@ -1,4 +1,4 @@
-"""Central privacy by continual release: the DP-UCB family (Tossou & Dimitrakakis 2016)."""
+"""Bounds for central privacy by continual release: the DP-UCB family (Tossou & Dimitrakakis 2016)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from scipy.special import lambertw, zeta
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
 from dpbandits.bounds.problem import Problem
-from dpbandits.curators.interval import EXACT
-from dpbandits.errors import known
+from dpbandits.checks import known
 from dpbandits.numerics import positive_log
-from dpbandits.privacy.accounting import exact_interval
-from dpbandits.privacy.release_points import SCHEDULES, interval_rate, next_release
+from dpbandits.privacy.interval_accounting import exact_interval
+from dpbandits.privacy.release_points import EXACT, SCHEDULES, interval_rate, next_release
 
 __all__ = ["dp_ucb", "dp_ucb_bound", "dp_ucb_bound_printed", "dp_ucb_int", "levels_root"]
 
 TOSSOU = "Tossou & Dimitrakakis 2016"
 UNIT = "rewards in [0, 1]; every horizon"
-AFTER = 1.0 + 2.0 * math.pi**2 / 3.0
-AFTER_HALF = 1.0 + 4.0 * float(zeta(1.5))
-WIDTH = math.sqrt(8.0)  # of Lemma B.2's bound on a sum of Laplace variables
+CONSTANT = 1.0 + 2.0 * math.pi**2 / 3.0  # the constant term of Theorem 3.2, for each unit of gap
+CONSTANT_ZETA = 1.0 + 4.0 * float(zeta(1.5))  # the same for Theorems 3.3 and 3.5
+LAPLACE_FACTOR = math.sqrt(8.0)  # the factor in Lemma B.2's bound on a sum of Laplace variables
 
 
 @theorem(
@@ -31,8 +30,8 @@ WIDTH = math.sqrt(8.0)  # of Lemma B.2's bound on a sum of Laplace variables
     UNIT,
     policies=("dp-ucb-bound",),
     trust="central",
-    note="not proven: lost a factor 2 and the gap inside the logarithm, and its noise is at epsilon for both parts of "
-    "the hybrid mechanism, which is 2 epsilon-private; lambda_0 is the best one",
+    note="not proven: a factor 2 and the gap inside the logarithm are missing, and both parts of the hybrid mechanism "
+    "add noise at epsilon, which is 2 epsilon-private; lambda_0 minimises the bound",
     checked=False,
 )
 def dp_ucb_bound_printed(problem: Problem) -> Curve:
@@ -49,11 +48,11 @@ def dp_ucb_bound_printed(problem: Problem) -> Curve:
         log = positive_log(horizon)
 
         def total(share: float) -> float:
-            b = WIDTH * (math.log(4.0) + 4.0 * log) / (epsilon * (1.0 - share))
+            b = LAPLACE_FACTOR * (math.log(4.0) + 4.0 * log) / (epsilon * (1.0 - share))
             return sum(max(b * (math.log(b) + 7.0), 8.0 * log / (share * share * gap)) for gap in gaps)
 
         found = minimize_scalar(total, bounds=(1e-6, 1.0 - 1e-9), method="bounded", options={"xatol": 1e-10})
-        return float(found.fun) + AFTER * sum(gaps)
+        return float(found.fun) + CONSTANT * sum(gaps)
 
     return curve
 
@@ -64,10 +63,12 @@ def dp_ucb_bound_printed(problem: Problem) -> Curve:
     f"{TOSSOU}, Theorem 3.2",
     UNIT,
     form="corrected",
+    corrects="dp-ucb-bound-printed",
     policies=("dp-ucb-bound",),
     trust="central",
-    note="factor 2 and gap restored; each part of the hybrid mechanism at epsilon/2, which is epsilon-private; levels "
-    "are counted in base 2; the inequality in n is solved exactly and lambda_0 is the best one for each arm",
+    note="the factor 2 and the gap are restored; each part of the hybrid mechanism adds noise at epsilon/2, which is "
+    "epsilon-private; levels are counted in base 2; the inequality in n is solved exactly; lambda_0 minimises the "
+    "bound of each arm",
 )
 def dp_ucb_bound(problem: Problem) -> Curve:
     """sum gap (1 + inf over lambda of max(n, 8 log t / (lambda^2 gap^2)) + 2 pi^2/3), where n is the largest root of
@@ -81,15 +82,16 @@ def dp_ucb_bound(problem: Problem) -> Curve:
 
     def pulls(gap: float, log: float) -> float:
         def lack(share: float) -> float:
-            b = 2.0 * WIDTH * (math.log(4.0) + 4.0 * log) / (0.5 * epsilon * (1.0 - share) * gap)
+            b = 2.0 * LAPLACE_FACTOR * (math.log(4.0) + 4.0 * log) / (0.5 * epsilon * (1.0 - share) * gap)
             return levels_root(b) - 8.0 * log / (share * gap) ** 2
 
         if log <= 0.0:
             return 0.0
-        share = float(brentq(lack, 1e-9, 1.0 - 1e-12, xtol=1e-14))  # one side grows with lambda, the other falls
+        # The first term of ``lack`` increases with lambda, the second decreases.
+        share = float(brentq(lack, 1e-9, 1.0 - 1e-12, xtol=1e-14))
         return 8.0 * log / (share * gap) ** 2
 
-    return lambda horizon: sum(gap * (AFTER + pulls(gap, positive_log(horizon))) for gap in problem.gaps)
+    return lambda horizon: sum(gap * (CONSTANT + pulls(gap, positive_log(horizon))) for gap in problem.gaps)
 
 
 @theorem(
@@ -99,8 +101,9 @@ def dp_ucb_bound(problem: Problem) -> Curve:
     UNIT,
     policies=("dp-ucb",),
     trust="central",
-    note="as stated, not proven: the proof takes log n levels of noise where every sum has log t, and asks of the best "
-    "arm what only often-pulled arms meet; with the noise split to be epsilon-private, read it at epsilon/2",
+    note="as stated, not proven: the proof counts log n levels of noise, but every sum has log t; and it requires of "
+    "the best arm a condition that only often-pulled arms meet; if the noise is split to be epsilon-private, use "
+    "epsilon/2 in the bound",
     checked=False,
 )
 def dp_ucb(problem: Problem) -> Curve:
@@ -117,7 +120,7 @@ def dp_ucb(problem: Problem) -> Curve:
         log = positive_log(horizon)
         c = 56.0 * (2.0 + math.sqrt(3.5)) * math.sqrt(log) / epsilon
         private = (c * (math.log(c) + 7.0)) ** 2 if c > 0.0 else 0.0
-        return sum(max(gap * private, 8.0 * log / gap) + AFTER_HALF * gap for gap in problem.gaps)
+        return sum(max(gap * private, 8.0 * log / gap) + CONSTANT_ZETA * gap for gap in problem.gaps)
 
     return curve
 
@@ -129,8 +132,8 @@ def dp_ucb(problem: Problem) -> Curve:
     UNIT,
     policies=("dp-ucb-int",),
     trust="central",
-    note="as claimed, not proven: the proof needs n^((v-1)/2) to be small where n is large, and reverses the "
-    "inequality; for the algorithm that draws each release's noise once",
+    note="as claimed, not proven: the proof needs n^((v-1)/2) to be small for large n, and reverses the inequality; "
+    "it is about the algorithm that draws the noise of each release once",
     checked=False,
 )
 def dp_ucb_int(problem: Problem, delta: float = math.exp(-10), v: float = 1.1, schedule: str = "y") -> Curve:
@@ -152,12 +155,12 @@ def dp_ucb_int(problem: Problem, delta: float = math.exp(-10), v: float = 1.1, s
     else:
         first = next_release(0, interval_rate(epsilon, delta, v), v, SCHEDULES[schedule])
     rate = sum(8.0 / gap for gap in problem.gaps)
-    rest = sum((first + AFTER_HALF) * gap for gap in problem.gaps)
+    rest = sum((first + CONSTANT_ZETA) * gap for gap in problem.gaps)
     return lambda horizon: rate * positive_log(horizon) + rest
 
 
 def levels_root(b: float) -> float:
-    """The largest n with n = b (log2 n + 1), and at least 1: beyond it n > b (log2 n + 1) always.
+    """The largest n with n = b (log2 n + 1), but at least 1. Every larger n has n > b (log2 n + 1).
 
     >>> n = levels_root(100.0)
     >>> round(n, 3), round(100.0 * (math.log2(n) + 1.0), 3)

@@ -1,4 +1,4 @@
-"""How far a reward distribution is from one with a better mean: in KL, in total variation, and under privacy."""
+"""The distance from a reward distribution to one with a larger mean: in KL, in total variation, and under privacy."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from dpbandits.errors import InputError
 from dpbandits.numerics import kl
+from dpbandits.types import Floats
 
 __all__ = [
     "Law",
@@ -22,8 +22,6 @@ __all__ = [
     "kl_across",
     "t_inf",
 ]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -39,12 +37,12 @@ class Law:
 
     def __post_init__(self) -> None:
         if not self.support or len(self.support) != len(self.weights):
-            raise InputError(f"weights must be one for each point of the support, got {len(self.weights)}")
+            raise InputError("weights", f"must be one for each point of the support, got {len(self.weights)}")
         for point in self.support:
             if not 0 <= point <= 1:
-                raise InputError(f"support must lie in [0, 1], got {point}")
+                raise InputError("support", f"must lie in [0, 1], got {point}")
         if min(self.weights) < 0 or abs(sum(self.weights) - 1.0) > 1e-9:
-            raise InputError(f"weights must be at least 0 and add up to 1, got {sum(self.weights)}")
+            raise InputError("weights", f"must be at least 0 and add up to 1, got {sum(self.weights)}")
 
     @classmethod
     def bernoulli(cls, mean: float) -> Law:
@@ -59,7 +57,7 @@ class Law:
 
     @classmethod
     def of_quantiles(cls, quantile: Callable[[float], float], points: int = 1000) -> Law:
-        """A continuous distribution by its quantile function: ``points`` equal masses, each at its median."""
+        """A continuous distribution, given by its quantile function, as ``points`` equal masses, each at its median."""
         return cls.of(quantile((i + 0.5) / points) for i in range(points))
 
     @property
@@ -69,7 +67,7 @@ class Law:
 
 
 def kl_across(mean: float, gap: float) -> float:
-    """kl(mean, mean + gap) without cancellation, however small the gap: ``numerics.kl`` loses it below 1e-7.
+    """kl(mean, mean + gap), accurate for any gap. ``numerics.kl`` suffers from cancellation for gaps below 1e-7.
 
     >>> round(kl_across(0.5, 0.25), 6), round(kl_across(0.5, 1e-12) / 2e-24, 6)
     (0.143841, 1.0)
@@ -81,11 +79,12 @@ def kl_across(mean: float, gap: float) -> float:
 
 
 def d_eps(x: float, y: float, epsilon: float) -> float:
-    """inf over z of epsilon |z - x| + kl(z, y): how fast an epsilon-private policy tells Bernoulli x from Bernoulli y.
+    """inf over z of epsilon |z - x| + kl(z, y).
 
-    Azize, Wu, Honda, Orabona, Ito & Basu 2025. In closed form for x <= y: kl(x, y) where x >= z, with
-    z = y e^-epsilon / (1 - y + y e^-epsilon), otherwise -epsilon x - log(1 - y + y e^-epsilon); x > y by symmetry.
-    It tends to kl(x, y) as epsilon grows, and is about epsilon |x - y| where epsilon is small.
+    It is the rate at which an epsilon-private policy distinguishes Bernoulli x from Bernoulli y (Azize, Wu, Honda,
+    Orabona, Ito & Basu 2025). For x <= y the closed form is kl(x, y) if x >= z = y e^-epsilon / (1 - y + y e^-epsilon),
+    and -epsilon x - log(1 - y + y e^-epsilon) otherwise. The case x > y follows by symmetry. The value tends to
+    kl(x, y) as epsilon grows, and is about epsilon |x - y| for small epsilon.
 
     >>> round(d_eps(0.1, 0.8, 0.5), 6), round(d_eps(0.1, 0.8, 50.0) - kl(0.1, 0.8), 6)
     (0.328009, 0.0)
@@ -100,7 +99,7 @@ def d_eps(x: float, y: float, epsilon: float) -> float:
 
 
 def d_inf(law: Law, target: float) -> float:
-    """inf of KL(law, Q) over distributions Q on [0, 1] with mean above ``target``; infinite where there is none.
+    """inf of KL(law, Q) over distributions Q on [0, 1] with mean above ``target``; infinite if there is no such Q.
 
     Honda & Takemura 2010, Theorem 8: the largest value of E log(1 - s (X - target)) over s in [0, 1/(1 - target)], a
     concave function of one variable.
@@ -126,7 +125,8 @@ def d_inf(law: Law, target: float) -> float:
 def t_inf(law: Law, target: float) -> float:
     """inf of the total variation from ``law`` over distributions on [0, 1] with mean above ``target``.
 
-    The mass that must move: a mass taken from x and put on 1 gains 1 - x, so the lowest rewards move first.
+    This is the mass that must be moved to 1. A mass moved from x raises the mean by 1 - x per unit of mass, so the
+    lowest rewards are moved first.
 
     >>> round(t_inf(Law.bernoulli(0.3), 0.5), 12), round(t_inf(Law.of([0.4, 1.0]), 0.85), 12)
     (0.2, 0.25)
@@ -153,7 +153,7 @@ def gaussian_d_inf(gap: float, sd: float) -> float:
 
 
 def gaussian_t_inf(gap: float, sd: float) -> float:
-    """Their total variation: 2 Phi(gap / (2 sd)) - 1.
+    """The total variation between the same two distributions: 2 Phi(gap / (2 sd)) - 1.
 
     >>> round(gaussian_t_inf(0.5, 1.0), 6)
     0.197413

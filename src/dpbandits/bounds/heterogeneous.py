@@ -1,7 +1,7 @@
-"""Local privacy where each user has a level of their own (the heterogeneous-levels paper, HeLDP).
+"""Bounds for local privacy where each user has their own level (the heterogeneous-levels paper, HeLDP).
 
-The paper's proofs are in a supplement that is not available, so nothing here is checked but the two corollaries, which
-Ren et al. 2020 prove with smaller constants.
+The paper's proofs are in a supplement that is not available. Only the two corollaries for equal levels are checked,
+because Ren et al. 2020 prove them with smaller constants.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
-from dpbandits.bounds.levels import Mechanism, best_epsilon_min, response_cost
+from dpbandits.bounds.levels import best_epsilon_min, response_cost
 from dpbandits.bounds.local import GAUSSIAN_SLOPE, NORMAL, gap_bound, need_normal
 from dpbandits.bounds.problem import Problem
 from dpbandits.mechanisms import attenuation, debias_variance
 from dpbandits.numerics import positive_log
+from dpbandits.policies.policy import Mechanism
+from dpbandits.types import Floats
 
 __all__ = [
     "heldp_ucb_b",
@@ -35,12 +36,11 @@ __all__ = [
 
 HELDP = "heterogeneous-levels paper (HeLDP)"
 HOLDS = "rewards in [0, 1]; users' levels independent of rewards, drawn from one population; every horizon"
-ALIKE = "rewards in [0, 1]; epsilon_min is everyone's level; every horizon"
-Floats = NDArray[np.float64]
+ONE_LEVEL = "rewards in [0, 1]; epsilon_min is everyone's level; every horizon"
 
 
 class _Accepted(NamedTuple):
-    """The users whose responses are used, in the paper's letters: p0, alpha0 or beta0, Q_L or Q_B, and epsilon_min."""
+    """The users whose responses are used: p0, alpha0 or beta0, Q_L or Q_B, and epsilon_min in the paper's notation."""
 
     share: float
     mean: float
@@ -55,7 +55,7 @@ class _Accepted(NamedTuple):
     HOLDS,
     policies=("heldp-ucb-l",),
     trust="local",
-    note="the infimum over kappa is minimised numerically; epsilon_min is the V_L rule's unless given",
+    note="the infimum over kappa is computed numerically; epsilon_min follows the V_L rule unless given",
     checked=False,
 )
 def heldp_ucb_l(problem: Problem, epsilon_min: float | None = None) -> Curve:
@@ -63,8 +63,8 @@ def heldp_ucb_l(problem: Problem, epsilon_min: float | None = None) -> Curve:
     2 gap/(p0 alpha0^2) (4 alpha0 e^-2 + e^-4)} log T + gap/(2 p0 kappa^2) log(p0 T e^(2 kappa^2)) + 2 gap/p0
     + 2 pi^2 gap/3, with e = epsilon_min.
 
-    >>> from dpbandits.bounds import Levels
-    >>> problem = Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels.uniform([0, 0.2, 1, 2, 100]))
+    >>> from dpbandits.environments import Levels
+    >>> problem = Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels.of([0, 0.2, 1, 2, 100]))
     >>> round(heldp_ucb_l(problem, epsilon_min=1.0).value)
     9479
     """
@@ -85,10 +85,10 @@ def heldp_ucb_l(problem: Problem, epsilon_min: float | None = None) -> Curve:
 )
 def heldp_ucb_b_printed(problem: Problem, epsilon_min: float | None = None) -> Curve:
     """inf over kappa of sum 8/(p0 gap) (beta0 + kappa Q) log T + gap/(2 p0 kappa^2) log(p0 T e^(2 p0 kappa^2)) + gap/p0
-    + pi^2 gap/3, with p0 of the levels strictly above epsilon_min.
+    + pi^2 gap/3, where p0 counts only levels strictly above epsilon_min.
 
-    >>> from dpbandits.bounds import Levels
-    >>> heldp_ucb_b_printed(Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels.uniform([1, 2])), epsilon_min=2).holds
+    >>> from dpbandits.environments import Levels
+    >>> heldp_ucb_b_printed(Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels.of([1, 2])), epsilon_min=2).holds
     'does not apply: the share of users above epsilon_min = 2 must be positive, and is 0'
     """
     problem.need_unit_rewards()
@@ -102,16 +102,17 @@ def heldp_ucb_b_printed(problem: Problem, epsilon_min: float | None = None) -> C
     f"{HELDP}, Theorem 10",
     HOLDS,
     form="corrected",
+    corrects="heldp-ucb-b-printed",
     policies=("heldp-ucb-b",),
     trust="local",
-    note="p0 counts users at epsilon_min too, and e^(2 kappa^2) is taken from Theorem 7, the larger of the two prints",
+    note="p0 counts users at epsilon_min too, and e^(2 kappa^2) is taken from Theorem 7, the larger of the two factors",
     checked=False,
 )
 def heldp_ucb_b(problem: Problem, epsilon_min: float | None = None) -> Curve:
-    """Theorem 10 with p0 = P(level >= epsilon_min) and e^(2 kappa^2), the infimum minimised numerically.
+    """Theorem 10 with p0 = P(level >= epsilon_min) and e^(2 kappa^2); the infimum is computed numerically.
 
-    >>> from dpbandits.bounds import Levels
-    >>> problem = Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels.uniform([0, 0.2, 1, 2, 100]))
+    >>> from dpbandits.environments import Levels
+    >>> problem = Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels.of([0, 0.2, 1, 2, 100]))
     >>> round(heldp_ucb_b(problem, epsilon_min=1.0).value)
     2004
     """
@@ -119,7 +120,7 @@ def heldp_ucb_b(problem: Problem, epsilon_min: float | None = None) -> Curve:
     return _bernoulli_curve(problem, _accepted(problem, epsilon_min, "bernoulli"), 1.0)
 
 
-@theorem(Problem, "upper", f"{HELDP}, Corollary 8", ALIKE, policies=("heldp-ucb-l",), trust="local")
+@theorem(Problem, "upper", f"{HELDP}, Corollary 8", ONE_LEVEL, policies=("heldp-ucb-l",), trust="local")
 def heldp_ucb_l_homogeneous(problem: Problem) -> Curve:
     """sum 8 (1 + 4/epsilon)^2 / gap * log T + (3 + 2 pi^2/3) gap.
 
@@ -130,7 +131,7 @@ def heldp_ucb_l_homogeneous(problem: Problem) -> Curve:
     return gap_bound(problem, response_cost(problem.one_epsilon(), "laplace"), 3.0 + 2.0 * math.pi**2 / 3.0)
 
 
-@theorem(Problem, "upper", f"{HELDP}, Corollary 11", ALIKE, policies=("heldp-ucb-b",), trust="local")
+@theorem(Problem, "upper", f"{HELDP}, Corollary 11", ONE_LEVEL, policies=("heldp-ucb-b",), trust="local")
 def heldp_ucb_b_homogeneous(problem: Problem) -> Curve:
     """sum 8 coth(epsilon/2)^2 / gap * log T + (2 + pi^2/3) gap.
 
@@ -148,11 +149,11 @@ def heldp_ucb_b_homogeneous(problem: Problem) -> Curve:
     f"{NORMAL}; users' levels independent of rewards",
     policies=("heldp-ucb-ls",),
     trust="local",
-    note="c_s is 0.2066/e, of Ren et al. 2020, Lemma 7: the paper names no value",
+    note="c_s is 0.2066/e, from Ren et al. 2020, Lemma 7, because the paper gives no value",
     checked=False,
 )
 def heldp_ucb_ls(problem: Problem, epsilon_min: float | None = None) -> Curve:
-    """Theorem 7 over c_s^2.
+    """Theorem 7 divided by c_s^2.
 
     >>> problem = Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)
     >>> round(heldp_ucb_ls(problem).value / heldp_ucb_l(Problem.bernoulli([0.9, 0.6], 1000, epsilon=2.0)).value, 1)
@@ -170,12 +171,13 @@ def heldp_ucb_ls(problem: Problem, epsilon_min: float | None = None) -> Curve:
     f"{NORMAL}; users' levels independent of rewards",
     policies=("heldp-ucb-bs",),
     trust="local",
-    note="c_s is 0.2066/e, of Ren et al. 2020, Lemma 7: the paper names no value; over the corrected Theorem 10",
+    note="c_s is 0.2066/e, from Ren et al. 2020, Lemma 7, because the paper gives no value; uses the corrected "
+    "Theorem 10",
     form="corrected",
     checked=False,
 )
 def heldp_ucb_bs(problem: Problem, epsilon_min: float | None = None) -> Curve:
-    """The corrected Theorem 10 over c_s^2.
+    """The corrected Theorem 10 divided by c_s^2.
 
     >>> problem = Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)
     >>> round(heldp_ucb_bs(problem).value / heldp_ucb_b(Problem.bernoulli([0.9, 0.6], 1000, epsilon=2.0)).value, 1)
@@ -186,8 +188,9 @@ def heldp_ucb_bs(problem: Problem, epsilon_min: float | None = None) -> Curve:
     return lambda horizon: bounded(horizon) / GAUSSIAN_SLOPE**2
 
 
-FREE = (
-    "printed as an order only; the constants follow from the gap-dependent bound, with arms within g losing g T at most"
+FREE_NOTE = (
+    "the paper gives only the order; the constants follow from the gap-dependent bound, where arms with a gap of at "
+    "most g lose at most g T"
 )
 
 
@@ -200,14 +203,14 @@ FREE = (
     policies=("heldp-ucb-l",),
     trust="local",
     scope="every problem",
-    note=FREE,
+    note=FREE_NOTE,
     checked=False,
 )
 def heldp_ucb_l_distribution_free(problem: Problem, epsilon_min: float | None = None) -> Curve:
     """inf over kappa of 2 sqrt(8/p0 (1 + 4 sqrt(alpha0 + kappa Q))^2 K T log T) + K times the other terms at gap 1.
 
-    >>> from dpbandits.bounds import Levels
-    >>> problem = Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels.uniform([1, 2]))
+    >>> from dpbandits.environments import Levels
+    >>> problem = Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels.of([1, 2]))
     >>> round(heldp_ucb_l_distribution_free(problem, epsilon_min=1.0).value)
     130850
     """
@@ -237,14 +240,14 @@ def heldp_ucb_l_distribution_free(problem: Problem, epsilon_min: float | None = 
     policies=("heldp-ucb-b",),
     trust="local",
     scope="every problem",
-    note=FREE,
+    note=FREE_NOTE,
     checked=False,
 )
 def heldp_ucb_b_distribution_free(problem: Problem, epsilon_min: float | None = None) -> Curve:
     """inf over kappa of 2 sqrt(8/p0 (beta0 + kappa Q) K T log T) + K times the other terms at gap 1.
 
-    >>> from dpbandits.bounds import Levels
-    >>> problem = Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels.uniform([1, 2]))
+    >>> from dpbandits.environments import Levels
+    >>> problem = Problem.bernoulli([0.9, 0.6], 10**6, levels=Levels.of([1, 2]))
     >>> round(heldp_ucb_b_distribution_free(problem, epsilon_min=1.0).value)
     57005
     """
@@ -332,7 +335,10 @@ def _drift(users: _Accepted, kappa: Floats, horizon: float, power: float) -> Flo
 
 
 def _least(total: Callable[[Floats], Floats], users: _Accepted) -> float:
-    """The infimum over kappa > 0: at infinity where all accepted levels are alike, else on a grid, then refined."""
+    """The infimum over kappa > 0, by a grid search that is then refined.
+
+    If all accepted levels are equal, the infimum is the limit as kappa grows.
+    """
     if users.spread <= 0.0:
         return float(total(np.array([1e150]))[0])
     grid = np.linspace(-10.0, 6.0, 641)

@@ -1,17 +1,17 @@
-"""Linear bandits under central privacy (Azize & Basu 2022)."""
+"""Bounds for linear bandits under central privacy (Azize & Basu 2022)."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
 from dpbandits.bounds.problem import LinearProblem
 from dpbandits.errors import MissingExtraError
 from dpbandits.numerics import positive_log
+from dpbandits.types import Floats
 
 __all__ = [
     "action_weights",
@@ -23,7 +23,6 @@ __all__ = [
 
 AZIZE = "Azize & Basu 2022"
 CUBE = "any epsilon-private policy; actions [-1, 1]^d and the hardest parameter in {-T^-1/2, T^-1/2}^d"
-Floats = NDArray[np.float64]
 
 
 @theorem(
@@ -33,7 +32,7 @@ Floats = NDArray[np.float64]
     CUBE,
     trust="central",
     scope="some problem",
-    note="the d in the exponent is lost for nothing: see linear-minimax-lower",
+    note="the d in the exponent is unnecessary: see linear-minimax-lower",
 )
 def linear_minimax_lower_printed(problem: LinearProblem) -> Curve:
     """max(e^-2, e^(-6 epsilon d sqrt T)) d sqrt T / 8.
@@ -51,6 +50,7 @@ def linear_minimax_lower_printed(problem: LinearProblem) -> Curve:
     f"{AZIZE}, Theorem 4",
     CUBE,
     form="corrected",
+    corrects="linear-minimax-lower-printed",
     trust="central",
     scope="some problem",
     note="the two parameters of the proof differ in one coordinate only, so the exponent has no d",
@@ -69,13 +69,14 @@ def linear_minimax_lower(problem: LinearProblem) -> Curve:
     LinearProblem,
     "lower",
     f"{AZIZE}, Theorem 5",
-    "actions that span R^d, one of them best; any consistent epsilon-private policy; regret / log(horizon) as it grows",
+    "actions that span R^d, one of them best; any consistent epsilon-private policy; regret / log(horizon) as the "
+    "horizon grows",
     trust="central",
-    note="as stated: Fact 2's step from G >= N_j a_j a_j' to |a_j' G^-1 b| is not justified",
+    note="as stated: the step in Fact 2 from G >= N_j a_j a_j' to |a_j' G^-1 b| is not justified",
     checked=False,
 )
 def linear_lower(problem: LinearProblem) -> Curve:
-    """c(A, theta) log T, with ``structural_constant``.
+    """c(A, theta) log T, where c(A, theta) is ``structural_constant``.
 
     >>> basis = LinearProblem(((1.0, 0.0), (0.0, 1.0)), (1.0, 0.5), horizon=1000, epsilon=1.0)
     >>> round(linear_lower(basis).value / math.log(1000), 4)
@@ -86,7 +87,9 @@ def linear_lower(problem: LinearProblem) -> Curve:
 
 
 def action_weights(problem: LinearProblem) -> list[float]:
-    """rho_a(A) = sum over actions b of |b'(a - best)| / |b|^2, for each action a: 2 on an orthonormal basis.
+    """rho_a(A) = sum over actions b of |b'(a - best)| / |b|^2, for each action a.
+
+    On an orthonormal basis it is 2 for every worse action.
 
     >>> action_weights(LinearProblem(((1.0, 0.0), (0.0, 1.0)), (1.0, 0.5), horizon=10, epsilon=1.0))
     [0.0, 2.0]
@@ -100,11 +103,12 @@ def action_weights(problem: LinearProblem) -> list[float]:
 
 
 def structural_constant(problem: LinearProblem) -> float:
-    """c(A, theta) of Theorem 5: the least sum of n(a) gap(a) over n >= 0 for which every worse action a has
-    |a|^2 in the inverse of H = sum n(b) b b' at most min(gap^2 / 2, 3 epsilon rho_a gap).
+    """c(A, theta) of Theorem 5: the least sum of n(a) gap(a) over n >= 0 such that every worse action a has
+    a' H^-1 a <= min(gap^2 / 2, 3 epsilon rho_a gap), where H = sum n(b) b b'.
 
-    Playing the best action costs nothing, so n(best) grows without limit and only what is orthogonal to it counts.
-    There a' H^-1 a is the least sum of w_b^2 / n(b) over weights with sum w_b b = a, which makes it a cone program.
+    Playing the best action costs nothing, so n(best) grows without limit, and only the components orthogonal to the
+    best action matter. For these, a' H^-1 a is the least sum of w_b^2 / n(b) over weights with sum w_b b = a. So the
+    constant is the value of a cone program.
 
     >>> basis = LinearProblem(((1.0, 0.0), (0.0, 1.0)), (1.0, 0.5), horizon=1000, epsilon=0.01)
     >>> round(structural_constant(basis), 3), round(max(2 / 0.5, 1 / (6 * 0.01)), 3)
@@ -123,7 +127,7 @@ def structural_constant(problem: LinearProblem) -> float:
     asked = [i for i in range(len(worse)) if np.linalg.norm(seen[i]) > 1e-12]
     if not asked:
         return 0.0
-    unit = float(np.min(limits[asked]))  # plays are counted in 1/unit, so that numbers are near 1
+    unit = float(np.min(limits[asked]))  # plays are counted in units of 1/unit, so that the solver's numbers are near 1
     plays = cp.Variable(len(worse), nonneg=True)
     rules = []
     for i in asked:
@@ -148,7 +152,7 @@ def _check(actions: Floats, gaps: Floats) -> None:
 
 
 def _without_best(actions: Floats, gaps: Floats) -> Floats:
-    """The actions' coordinates orthogonal to the best one."""
+    """The actions' coordinates in the subspace orthogonal to the best action."""
     best = actions[int(np.argmin(gaps))]
     return np.asarray(actions @ null_space(best[None, :]) if np.any(best) else actions)
 

@@ -1,4 +1,4 @@
-"""Local privacy with one epsilon for all (Ren, Zhou, Liu & Shroff 2020)."""
+"""Bounds for local privacy with one epsilon for all users (Ren, Zhou, Liu & Shroff 2020)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
 from dpbandits.bounds.divergences import kl_across
-from dpbandits.bounds.levels import Mechanism, response_cost
+from dpbandits.bounds.levels import response_cost
 from dpbandits.bounds.problem import Problem
 from dpbandits.mechanisms import response_probability
 from dpbandits.numerics import positive_log
+from dpbandits.policies.policy import Mechanism
 
 __all__ = [
     "GAUSSIAN_SLOPE",
@@ -39,13 +40,14 @@ __all__ = [
 REN = "Ren, Zhou, Liu & Shroff 2020"
 UNIT = "rewards in [0, 1]; every horizon"
 ASYMPTOTIC = "any consistent policy; regret / log(horizon) as the horizon grows"
-RESPONSES = ("ldp-ucb-b", "ldp-klucb-b", "ldp-ts-b", "ldp-imed-b")
+BIT_POLICIES = ("ldp-ucb-b", "ldp-klucb-b", "ldp-ts-b", "ldp-imed-b")
 NORMAL = (
     "rewards with the same sub-Gaussian noise (variance proxy at most 1) on every arm, means in [0, 1]; every horizon"
 )
-AFTER_L, AFTER_B = 1.0 + 2.0 * math.pi**2 / 3.0, 1.0 + math.pi**2 / 3.0  # what each gap adds beside the logarithm
+#: The constant terms of Theorems 4 and 6, for each unit of gap.
+CONSTANT_L, CONSTANT_B = 1.0 + 2.0 * math.pi**2 / 3.0, 1.0 + math.pi**2 / 3.0
 
-#: c_s of Lemma 7: the least slope of E[sigmoid(m + Z)] in m over [0, 1], for any sub-Gaussian Z and for a normal one.
+#: c_s of Lemma 7, lower bounds on the least slope of E[sigmoid(m + Z)] in m over [0, 1], for any sub-Gaussian Z and for normal Z.
 SUB_GAUSSIAN_SLOPE, GAUSSIAN_SLOPE = 0.0765 / math.e, 0.2066 / math.e
 
 
@@ -55,7 +57,7 @@ SUB_GAUSSIAN_SLOPE, GAUSSIAN_SLOPE = 0.0765 / math.e, 0.2066 / math.e
     f"{REN}, Theorem 1",
     f"Bernoulli rewards; {ASYMPTOTIC}",
     trust="local",
-    note="vanishes as epsilon grows, where privacy costs nothing but learning still does: see ldp-lower",
+    note="tends to 0 as epsilon grows, although learning still has a cost without privacy: see ldp-lower",
 )
 def ldp_lower_printed(problem: Problem) -> Curve:
     """sum 1/gap / (e^epsilon - e^-epsilon)^2 * log T.
@@ -76,8 +78,9 @@ def ldp_lower_printed(problem: Problem) -> Curve:
     f"{REN}, Theorem 1, with Lai & Robbins 1985",
     f"Bernoulli rewards; {ASYMPTOTIC}",
     form="corrected",
+    corrects="ldp-lower-printed",
     trust="local",
-    note="the larger of Theorem 1 and the bound without privacy, which a private policy cannot beat either",
+    note="the larger of Theorem 1 and the bound without privacy, which holds for private policies too",
 )
 def ldp_lower(problem: Problem) -> Curve:
     """max of sum 1/gap / (2 sinh epsilon)^2 and sum gap / kl(mean, best), times log T.
@@ -100,12 +103,14 @@ def ldp_lower(problem: Problem) -> Curve:
     "lower",
     "Lai & Robbins 1985 on randomised responses (Gajane, Urvoy & Kaufmann 2018)",
     f"rewards in [0, 1] that reach the policy through Convert-to-Bernoulli; {ASYMPTOTIC}",
-    policies=RESPONSES,
+    policies=BIT_POLICIES,
     trust="local",
     note="tight: kl-UCB, Thompson sampling and IMED on the responses reach it",
 )
 def ldp_lower_randomised_response(problem: Problem) -> Curve:
-    """sum gap / kl(response mean, best one) * log T, with response means 1/2 + (2 mean - 1) tanh(epsilon/2) / 2.
+    """sum gap / kl(response mean, best response mean) * log T.
+
+    A response mean is 1/2 + (2 mean - 1) tanh(epsilon/2) / 2.
 
     >>> round(ldp_lower_randomised_response(Problem.bernoulli([0.9, 0.6], 1000, epsilon=0.5)).value, 2)
     187.54
@@ -129,7 +134,7 @@ def ldp_ucb_l(problem: Problem) -> Curve:
     1660.14
     """
     problem.need_unit_rewards()
-    return gap_bound(problem, response_cost(problem.one_epsilon(), "laplace"), AFTER_L)
+    return gap_bound(problem, response_cost(problem.one_epsilon(), "laplace"), CONSTANT_L)
 
 
 @theorem(Problem, "upper", f"{REN}, Theorem 6", UNIT, policies=("ldp-ucb-b",), trust="local")
@@ -140,12 +145,12 @@ def ldp_ucb_b(problem: Problem) -> Curve:
     318.87
     """
     problem.need_unit_rewards()
-    return gap_bound(problem, response_cost(problem.one_epsilon(), "bernoulli"), AFTER_B)
+    return gap_bound(problem, response_cost(problem.one_epsilon(), "bernoulli"), CONSTANT_B)
 
 
 FREE_NOTE = (
-    "printed as O(sqrt(K T log T) / epsilon), which is wrong for epsilon > 1; the constants are those of the proof "
-    "with the factor of the gap-dependent bound kept"
+    "printed as O(sqrt(K T log T) / epsilon), which is wrong for epsilon > 1; the constants follow from the "
+    "proof if the factor of the gap-dependent bound is kept"
 )
 
 
@@ -167,7 +172,7 @@ def ldp_ucb_l_distribution_free(problem: Problem) -> Curve:
     89221
     """
     problem.need_unit_rewards()
-    return free_bound(problem, response_cost(problem.one_epsilon(), "laplace"), AFTER_L)
+    return free_bound(problem, response_cost(problem.one_epsilon(), "laplace"), CONSTANT_L)
 
 
 @theorem(
@@ -188,17 +193,17 @@ def ldp_ucb_b_distribution_free(problem: Problem) -> Curve:
     39052
     """
     problem.need_unit_rewards()
-    return free_bound(problem, response_cost(problem.one_epsilon(), "bernoulli"), AFTER_B)
+    return free_bound(problem, response_cost(problem.one_epsilon(), "bernoulli"), CONSTANT_B)
 
 
 @theorem(Problem, "upper", f"{REN}, Corollary 10", NORMAL, policies=("ldp-ucb-ls",), trust="local")
 def ldp_ucb_ls_sub_gaussian(problem: Problem) -> Curve:
-    """Theorem 4 over c_s^2, with c_s = 0.0765/e.
+    """Theorem 4 divided by c_s^2, with c_s = 0.0765/e.
 
     >>> ldp_ucb_ls_sub_gaussian(Problem.bernoulli([0.9, 0.6], 1000, epsilon=2.0)).holds
     'does not apply: rewards must be gaussian, and are bernoulli'
     """
-    return through_sigmoid(problem, "laplace", AFTER_L, SUB_GAUSSIAN_SLOPE)
+    return through_sigmoid(problem, "laplace", CONSTANT_L, SUB_GAUSSIAN_SLOPE)
 
 
 @theorem(
@@ -210,13 +215,13 @@ def ldp_ucb_ls_sub_gaussian(problem: Problem) -> Curve:
     trust="local",
 )
 def ldp_ucb_ls_gaussian(problem: Problem) -> Curve:
-    """Theorem 4 over c_s^2, with c_s = 0.2066/e.
+    """Theorem 4 divided by c_s^2, with c_s = 0.2066/e.
 
     >>> problem = Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)
     >>> round(ldp_ucb_ls_sub_gaussian(problem).value / ldp_ucb_ls_gaussian(problem).value, 3)
     7.294
     """
-    return through_sigmoid(problem, "laplace", AFTER_L, GAUSSIAN_SLOPE)
+    return through_sigmoid(problem, "laplace", CONSTANT_L, GAUSSIAN_SLOPE)
 
 
 SLOPE_NOTE = (
@@ -235,13 +240,13 @@ SLOPE_NOTE = (
     note=SLOPE_NOTE,
 )
 def ldp_ucb_ls_slope(problem: Problem) -> Curve:
-    """Theorem 4 over c_s^2, with c_s the exact slope: 0.1779 where the standard deviation is 1.
+    """Theorem 4 divided by c_s^2, with c_s the exact slope: 0.1779 where the standard deviation is 1.
 
     >>> problem = Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)
     >>> round(ldp_ucb_ls_gaussian(problem).value / ldp_ucb_ls_slope(problem).value, 2)
     5.48
     """
-    return through_sigmoid(problem, "laplace", AFTER_L, None)
+    return through_sigmoid(problem, "laplace", CONSTANT_L, None)
 
 
 @theorem(
@@ -254,12 +259,12 @@ def ldp_ucb_ls_slope(problem: Problem) -> Curve:
     note="the corollary calls the policy LDP-UCB-B",
 )
 def ldp_ucb_bs_sub_gaussian(problem: Problem) -> Curve:
-    """Theorem 6 over c_s^2, with c_s = 0.0765/e.
+    """Theorem 6 divided by c_s^2, with c_s = 0.0765/e.
 
     >>> round(ldp_ucb_bs_sub_gaussian(Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)).value)
     402607
     """
-    return through_sigmoid(problem, "bernoulli", AFTER_B, SUB_GAUSSIAN_SLOPE)
+    return through_sigmoid(problem, "bernoulli", CONSTANT_B, SUB_GAUSSIAN_SLOPE)
 
 
 @theorem(
@@ -271,12 +276,12 @@ def ldp_ucb_bs_sub_gaussian(problem: Problem) -> Curve:
     trust="local",
 )
 def ldp_ucb_bs_gaussian(problem: Problem) -> Curve:
-    """Theorem 6 over c_s^2, with c_s = 0.2066/e.
+    """Theorem 6 divided by c_s^2, with c_s = 0.2066/e.
 
     >>> round(ldp_ucb_bs_gaussian(Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)).value)
     55201
     """
-    return through_sigmoid(problem, "bernoulli", AFTER_B, GAUSSIAN_SLOPE)
+    return through_sigmoid(problem, "bernoulli", CONSTANT_B, GAUSSIAN_SLOPE)
 
 
 @theorem(
@@ -290,12 +295,12 @@ def ldp_ucb_bs_gaussian(problem: Problem) -> Curve:
     note=SLOPE_NOTE,
 )
 def ldp_ucb_bs_slope(problem: Problem) -> Curve:
-    """Theorem 6 over c_s^2, with c_s the exact slope: 0.1779 where the standard deviation is 1.
+    """Theorem 6 divided by c_s^2, with c_s the exact slope: 0.1779 where the standard deviation is 1.
 
     >>> round(ldp_ucb_bs_slope(Problem.gaussian([0.9, 0.6], 1000, epsilon=2.0)).value)
     10071
     """
-    return through_sigmoid(problem, "bernoulli", AFTER_B, None)
+    return through_sigmoid(problem, "bernoulli", CONSTANT_B, None)
 
 
 @cache
@@ -310,26 +315,30 @@ def sigmoid_slope(mean: float, sd: float) -> float:
     return float(np.dot(weights, 0.25 / np.cosh(0.5 * x) ** 2)) / math.sqrt(2.0 * math.pi)
 
 
-def gap_bound(problem: Problem, cost: float, after: float) -> Curve:
-    """sum 8 cost / gap * log T + after * gap."""
+def gap_bound(problem: Problem, cost: float, constant: float) -> Curve:
+    """sum 8 cost / gap * log T + constant * gap."""
     rate = sum(8.0 * cost / gap for gap in problem.gaps)
-    rest = after * sum(problem.gaps)
+    rest = constant * sum(problem.gaps)
     return lambda horizon: rate * positive_log(horizon) + rest
 
 
-def free_bound(problem: Problem, cost: float, after: float) -> Curve:
-    """The same for the worst gaps: arms within g lose g T at most, the others 8 cost / g * log T each; the best g."""
+def free_bound(problem: Problem, cost: float, constant: float) -> Curve:
+    """The same bound for the worst gaps.
+
+    Arms with a gap of at most g lose at most g T together, and every other arm loses 8 cost / g * log T. The bound uses
+    the best g.
+    """
 
     def curve(horizon: float) -> float:
         if horizon < problem.arms:
             raise DoesNotHold(f"the horizon must be at least the number of arms, and is {horizon:g}")
-        return 2.0 * math.sqrt(8.0 * cost * problem.arms * horizon * positive_log(horizon)) + after * problem.arms
+        return 2.0 * math.sqrt(8.0 * cost * problem.arms * horizon * positive_log(horizon)) + constant * problem.arms
 
     return curve
 
 
 def need_normal(problem: Problem) -> None:
-    """Say so where Lemma 7 does not hold."""
+    """Raise DoesNotHold if the conditions of Lemma 7 fail."""
     problem.need("gaussian")
     if problem.sd > 1:
         raise DoesNotHold(f"the standard deviation must be at most 1, and is {problem.sd:g}")
@@ -337,9 +346,12 @@ def need_normal(problem: Problem) -> None:
         raise DoesNotHold(f"means must lie in [0, 1], and reach from {min(problem.means):g} to {problem.best:g}")
 
 
-def through_sigmoid(problem: Problem, mechanism: Mechanism, after: float, slope: float | None) -> Curve:
-    """The bound for rewards in [0, 1] over slope^2; the exact least slope, which is at mean 1, where none is given."""
+def through_sigmoid(problem: Problem, mechanism: Mechanism, constant: float, slope: float | None) -> Curve:
+    """The bound for rewards in [0, 1] divided by slope^2.
+
+    If no slope is given, it is the exact least slope, which is at mean 1.
+    """
     need_normal(problem)
-    bounded = gap_bound(problem, response_cost(problem.one_epsilon(), mechanism), after)
+    bounded = gap_bound(problem, response_cost(problem.one_epsilon(), mechanism), constant)
     c = sigmoid_slope(1.0, problem.sd) if slope is None else slope
     return lambda horizon: bounded(horizon) / (c * c)

@@ -1,4 +1,4 @@
-"""What a theorem is asked about: arms, privacy and horizon."""
+"""The problem that a theorem is evaluated on: arms, privacy and horizon."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Literal
 
 from dpbandits.bounds.bound import DoesNotHold
 from dpbandits.bounds.divergences import Law, d_inf, gaussian_d_inf, gaussian_t_inf, kl_across, t_inf
-from dpbandits.bounds.levels import Levels, Population
-from dpbandits.errors import InputError, at_least, positive
+from dpbandits.checks import at_least, positive
+from dpbandits.environments import Arms, Levels, Population
+from dpbandits.environments.distributions import Distribution, Normal
+from dpbandits.errors import InputError
 
-__all__ = ["LinearProblem", "Problem"]
+__all__ = ["LinearProblem", "Problem", "law_of"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Arms, everyone's epsilon or a population of levels, and a horizon.
+    """Arms, a horizon, and either one epsilon for all users or a population of levels.
 
     >>> problem = Problem.bernoulli([0.9, 0.6], horizon=1000, epsilon=1.0)
     >>> problem.arms, problem.best, [round(gap, 6) for gap in problem.gaps]
@@ -38,12 +40,44 @@ class Problem:
         if self.epsilon is not None:
             positive("epsilon", self.epsilon)
             if self.levels is not None:
-                raise InputError(f"epsilon and levels must not both be given, got {self.epsilon} and {self.levels}")
+                raise InputError("epsilon", f"and levels must not both be given, got {self.epsilon} and {self.levels}")
         if len(self.laws) != (self.arms if self.family == "bounded" else 0):
-            raise InputError(f"laws must be one for each arm of bounded rewards, got {len(self.laws)}")
+            raise InputError("laws", f"must be one for each arm of bounded rewards, got {len(self.laws)}")
         for mean in self.means:
             if self.family != "gaussian" and not 0 <= mean <= 1:
-                raise InputError(f"means must lie in [0, 1], got {mean}")
+                raise InputError("means", f"must lie in [0, 1], got {mean}")
+
+    @classmethod
+    def on(
+        cls,
+        arms: Arms,
+        horizon: float,
+        *,
+        epsilon: float | None = None,
+        levels: Population | None = None,
+        reward_range: tuple[float, float] | None = None,
+    ) -> Problem:
+        """The problem with these arms: Bernoulli if rewards are 0 or 1, normal if all arms are, otherwise bounded.
+
+        With a ``reward_range``, rewards are mapped from this range to [0, 1]. No reward may lie outside the range.
+
+        >>> Problem.on(Arms.of("0.9,0.6"), 1000).family, Problem.on(Arms.of("normal(1,1)+normal(2,1)"), 1000).family
+        ('bernoulli', 'gaussian')
+        >>> mixed = Problem.on(Arms.of("beta(4,1)+choice(0.4,1)"), 1e3, levels=Levels.of([0, 1]))
+        >>> mixed.family, [round(mean, 3) for mean in mixed.means], mixed.levels.accepted(1.0)
+        ('bounded', [0.8, 0.7], 0.5)
+        """
+        rounds = at_least("horizon", horizon, 1)
+        if arms.binary and reward_range in (None, (0.0, 1.0)):
+            return cls.bernoulli(arms.means, rounds, epsilon=epsilon, levels=levels)
+        normal = [arm for arm in arms if isinstance(arm, Normal)]
+        if reward_range is None and len(normal) == len(arms):
+            sds = sorted({arm.sd for arm in normal})
+            if len(sds) > 1:
+                raise InputError("arms", f": the bounds for normal rewards need one sd, got {sds[0]:g} and {sds[-1]:g}")
+            return cls.gaussian(arms.means, rounds, sd=sds[0], epsilon=epsilon, levels=levels)
+        laws = [law_of(arm, reward_range or (0.0, 1.0)) for arm in arms]
+        return cls.bounded(laws, rounds, epsilon=epsilon, levels=levels)
 
     @classmethod
     def bernoulli(
@@ -74,7 +108,7 @@ class Problem:
 
     @property
     def arms(self) -> int:
-        """Their number."""
+        """The number of arms."""
         return len(self.means)
 
     @property
@@ -89,11 +123,11 @@ class Problem:
 
     @property
     def gaps(self) -> list[float]:
-        """By how much each worse arm's mean is below the best."""
+        """How far each worse arm's mean is below the best."""
         return [self.best - self.means[arm] for arm in self.worse]
 
     def kl_gap(self, arm: int) -> float:
-        """d_inf: the KL divergence from the arm's law to the nearest of its family with a mean above the best."""
+        """d_inf: the least KL divergence from the arm's law to one of its family with a mean above the best."""
         if self.family == "gaussian":
             return gaussian_d_inf(self.best - self.means[arm], self.sd)
         if self.family == "bounded":
@@ -108,35 +142,56 @@ class Problem:
         return t_inf(law, self.best)
 
     def population(self) -> Population:
-        """The users' levels; one level for all where only epsilon is given."""
+        """The users' levels. If only epsilon is given, it is the level of all users."""
         if self.levels is not None:
             return self.levels
         if self.epsilon is not None:
-            return Levels.constant(self.epsilon)
+            return Levels.of([self.epsilon])
         raise DoesNotHold("it needs an epsilon or a population of levels")
 
     def one_epsilon(self) -> float:
-        """Everyone's epsilon."""
+        """The epsilon of all users. Raises DoesNotHold if there is not one epsilon for all."""
         if self.epsilon is not None:
             return self.epsilon
-        if isinstance(self.levels, Levels) and len(self.levels.thresholds()) == 1 and 0.0 not in self.levels.values:
+        if isinstance(self.levels, Levels) and len(set(self.levels.sample)) == 1 and self.levels.largest > 0.0:
             return self.levels.largest
         raise DoesNotHold("it needs one epsilon for all users")
 
     def need(self, *families: str) -> None:
-        """Say so where the rewards are of another family."""
+        """Raise DoesNotHold unless the rewards are of one of these families."""
         if self.family not in families:
             raise DoesNotHold(f"rewards must be {' or '.join(families)}, and are {self.family}")
 
     def need_unit_rewards(self) -> None:
-        """Say so where rewards may leave [0, 1]."""
+        """Raise DoesNotHold if rewards may lie outside [0, 1]."""
         if self.family == "gaussian":
             raise DoesNotHold("rewards must lie in [0, 1], and are gaussian")
 
     def need_room(self) -> None:
-        """Say so where no arm could be better than the best one."""
+        """Raise DoesNotHold if no arm could have a larger mean than the best one."""
         if self.family != "gaussian" and self.best >= 1.0:
             raise DoesNotHold(f"the best mean must be below 1, and is {self.best:g}")
+
+
+def law_of(arm: Distribution, within: tuple[float, float] = (0.0, 1.0)) -> Law:
+    """The arm's distribution after ``within`` is mapped to [0, 1]. A continuous one is represented by its quantiles.
+
+    >>> from dpbandits.environments.distributions import Coin, Uniform
+    >>> law_of(Uniform(0, 2), (0, 2)).mean, law_of(Coin(0.25)).support
+    (0.5, (0.0, 1.0))
+    """
+    low, high = within
+    least, most = arm.support
+    if least < low or most > high:
+        raise InputError("arms", f": bounds need rewards in [{low:g}, {high:g}], {arm} pays in [{least:g}, {most:g}]")
+
+    def unit(reward: float) -> float:
+        return min(max((reward - low) / (high - low), 0.0), 1.0)
+
+    if arm.atoms is not None:
+        values, weights = arm.atoms
+        return Law(tuple(unit(float(value)) for value in values), tuple(map(float, weights)))
+    return Law.of_quantiles(lambda share: unit(arm.quantile(share)))
 
 
 @dataclass(frozen=True)
@@ -158,15 +213,15 @@ class LinearProblem:
         at_least("dimension", len(self.parameter), 1)
         for action in self.actions:
             if len(action) != len(self.parameter):
-                raise InputError(f"actions must have dimension {len(self.parameter)}, got {len(action)}")
+                raise InputError("actions", f"must have dimension {len(self.parameter)}, got {len(action)}")
 
     @property
     def dimension(self) -> int:
-        """Of the actions."""
+        """The dimension of the actions."""
         return len(self.parameter)
 
     @property
     def gaps(self) -> list[float]:
-        """By how much each action's mean is below the best."""
+        """How far each action's mean is below the best."""
         means = [sum(x * y for x, y in zip(action, self.parameter, strict=True)) for action in self.actions]
         return [max(means) - mean for mean in means]

@@ -1,6 +1,6 @@
-"""The command line: one command is one library call. Commands import what they need when they run: ``--help`` is quick.
+"""The command line. Each command is one library call, and imports what it needs when it runs: ``--help`` stays quick.
 
-Every module of this package adds its commands to the group when it is imported, and all of them are.
+Importing a module of this package adds its commands to the group. All modules are imported here.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ for _module in pkgutil.iter_modules(__path__):
 def main() -> None:
     """The ``dpbandits`` command."""
     try:
-        app.main(standalone_mode=False)
-    except click.exceptions.Exit as error:
-        sys.exit(error.exit_code)
+        status = app.main(standalone_mode=False)  # the status of click's Exit; commands return None
+        if status:
+            sys.exit(status)
     except click.ClickException as error:
         _fail(error.format_message().replace("\n", " "))
     except (InputError, MissingExtraError) as error:
         _fail(str(error))
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the program that reads the output, such as head, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
@@ -37,7 +37,7 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("dpbandits: interrupted", err=True)
         sys.stdout.flush()
-        os._exit(130)  # compiled code that is still running cannot be stopped otherwise
+        os._exit(130)  # nothing else stops compiled code that is still running
 
 
 def _fail(message: str) -> None:

@@ -1,4 +1,4 @@
-"""The core's commands: policies, simulate, bench, cache."""
+"""The core commands: policies, simulate, bench, cache."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpbandits.cli.shared import Number, app, as_json, named_options, print_table, progress_bar
-from dpbandits.errors import InputError, MissingExtraError
+from dpbandits.cli.shared import (
+    Number,
+    SimulationCommand,
+    app,
+    as_json,
+    print_table,
+    progress_bar,
+    read_simulation,
+)
+from dpbandits.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from dpbandits.simulation.trace import Trace
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
 @app.command()
 @as_json
 def policies(as_json: bool) -> None:
-    """List the policies, with what each promises and takes."""
+    """List the policies with their guarantees and options."""
     from dpbandits.policies import lookup
 
     rows = lookup.overview()
@@ -35,41 +43,28 @@ def policies(as_json: bool) -> None:
     )
 
 
-@app.command()
+@app.command(cls=SimulationCommand)
 @click.argument("policy")
-@click.option(
-    "--arms", required=True, help="0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed or replay(log.csv)."
-)
-@click.option("--horizon", required=True, type=Number(), help="Rounds of a run.")
-@click.option("--epsilon", type=Number(), help="Privacy level, where the policy has one for all.")
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the policy; repeatable.")
-@click.option("--levels", help="Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).")
 @click.option("--runs", default=20, type=Number(), show_default=True)
-@click.option("--seed", default=0, type=Number(), show_default=True)
-@click.option("--reward-range", metavar="LOW,HIGH", help="Clip rewards to this and map it to [0,1].  [default: 0,1]")
-@click.option("--arm-order", default="shuffled", show_default=True, metavar="shuffled|given")
-@click.option("--workers", type=Number(), help="Threads.  [default: the cores]")
-@click.option("--checkpoints", default=100, type=Number(), show_default=True, help="How many points of the curve.")
+@click.option("--workers", type=Number(), help="Number of threads.  [default: number of cores]")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder for the trace (Parquet), the summary and a figure."
 )
 @as_json
-def simulate(policy: str, as_json: bool, out: Path | None, **given: Any) -> None:
-    """Play POLICY on given arms and report its regret."""
-    from dpbandits.simulation import Interrupted
-    from dpbandits.simulation import simulate as run
+def simulate(policy: str, as_json: bool, out: Path | None, runs: float, workers: float | None, **given: Any) -> None:
+    """Play POLICY, a name or module:function, on given arms and report its regret."""
+    from dpbandits.simulation import Interrupted, Simulation, simulate_all
 
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        for module in ("matplotlib", "pandas", "pyarrow"):  # before the work, not after it
+        for module in ("matplotlib", "pandas", "pyarrow"):  # fail before the simulation, not after it
             if importlib.util.find_spec(module) is None:
                 raise MissingExtraError(module, "plot")
-    given["options"] = named_options(given["options"])
-    given["reward_range"] = _range(given["reward_range"])
+    simulation = Simulation.of(policy, **read_simulation(given))
     stopped = False
     try:
         with progress_bar(f"{policy}: runs") as progress:
-            trace = run(policy, progress=progress, **given)
+            trace = simulate_all(simulation, runs=runs, workers=workers, progress=progress)  # type: ignore[arg-type]
     except Interrupted as error:
         if error.trace is None:
             raise
@@ -105,12 +100,12 @@ def bench(quick: bool, as_json: bool) -> None:
 
 
 @app.command()
-@click.option("--clear", is_flag=True, help="Remove it; it will be compiled again when it is needed.")
+@click.option("--clear", is_flag=True, help="Delete the compiled code; it is compiled again when needed.")
 @as_json
 def cache(clear: bool, as_json: bool) -> None:
-    """Show where compiled code is kept, and how much of it there is.
+    """Show where compiled code is stored, and how much of it there is.
 
-    The folder is dpbandits in the user's cache folder, or what DPBANDITS_CACHE says.
+    The folder is dpbandits in the user's cache folder, unless DPBANDITS_CACHE names another.
     """
     from dpbandits.simulation.store import Store, folder
 
@@ -127,22 +122,12 @@ def cache(clear: bool, as_json: bool) -> None:
     click.echo(f"holds       {held.entries} compiled loops, {held.bytes / 1e6:.1f} MB")
 
 
-def _range(text: str | None) -> tuple[float, float] | None:
-    from dpbandits.environments.numbers import number
-
-    if text is None:
-        return None
-    parts = [number("reward-range", part) for part in text.split(",")]
-    if len(parts) != 2:
-        raise InputError(f"reward-range must be LOW,HIGH, got '{text}'")
-    return (parts[0], parts[1])
-
-
 def _summary(trace: Trace) -> None:
     record = trace.to_json()
     final, promise = record["final"], record["guarantee"]
     error = "" if final["regret_stderr"] is None else f" ± {final['regret_stderr']:.3g} (standard error)"
-    click.echo(f"{trace.label} on {trace.arms}: {trace.horizon:,} rounds, {trace.runs} runs, seed {trace.seed}")
+    arms, seed = trace.simulation.arms.text, trace.simulation.seed
+    click.echo(f"{trace.label} on {arms}: {trace.horizon:,} rounds, {trace.runs} runs, seed {seed}")
     click.echo(f"regret      {final['regret_mean']:.6g}{error}, at most {final['regret_max']:.6g}")
     click.echo(f"best arm    {100 * final['best_arm_fraction']:.2f} % of rounds")
     click.echo(f"guarantee   {_promise(promise)}")

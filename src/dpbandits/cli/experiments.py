@@ -1,4 +1,4 @@
-"""The experiments' commands: reproduce and compare."""
+"""The commands for experiments: reproduce and compare."""
 
 from __future__ import annotations
 
@@ -12,28 +12,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpbandits.checks import at_least
 from dpbandits.cli.shared import Number, app, as_json, print_table
-from dpbandits.errors import at_least
 
 if TYPE_CHECKING:
     from dpbandits.experiments.report import Section
     from dpbandits.experiments.work import Progress
 
-EVERY_SECONDS = 10.0  # a line of progress where nobody watches a bar
+EVERY_SECONDS = 10.0  # between lines of progress, if standard error is no terminal
 
 cluster_option = click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Where to play: threads (default), processes, local (a Dask cluster here), or a scheduler's tcp://host:port.",
+    help="Where to simulate: threads (default), processes, local (a Dask cluster here), or a scheduler's tcp://host:port.",
 )
-workers_option = click.option("--workers", type=Number(), help="Threads or processes.  [default: the cores]")
-fresh_option = click.option("--fresh", is_flag=True, help="Start again: forget what the output folder holds.")
+workers_option = click.option(
+    "--workers", type=Number(), help="Number of threads or processes.  [default: number of cores]"
+)
+fresh_option = click.option(
+    "--fresh", is_flag=True, help="Start again: delete what an earlier run wrote to the output folder."
+)
 
 
 @app.command()
 @click.argument("target", required=False, metavar="[PAPER[/FIGURE]]")
 @click.option(
-    "--scale", default="quick", show_default=True, metavar="quick|paper", help="Shorter runs, or the papers' own."
+    "--scale",
+    default="quick",
+    show_default=True,
+    metavar="quick|paper",
+    help="Fewer, shorter runs, or the papers' settings.",
 )
 @click.option(
     "--out", default="out/reproduce", show_default=True, type=click.Path(path_type=Path), help="Output folder."
@@ -45,8 +53,8 @@ fresh_option = click.option("--fresh", is_flag=True, help="Start again: forget w
 def reproduce(target: str | None, as_json: bool, workers: float | None, **given: Any) -> None:
     """Reproduce the papers' figures and judge their claims.
 
-    Without PAPER: everything. Interrupted work goes on where it stopped. Exit status 1: a claim that is expected to be
-    reproduced is not; claims known not to come out are reported, and do not count.
+    Without PAPER, everything is reproduced. If interrupted, run the same command again to continue. Exit status 1: a
+    claim that was expected to be reproduced was not. Claims known not to reproduce do not change the exit status.
     """
     from dpbandits.experiments.reproduce import reproduce as run
 
@@ -98,20 +106,16 @@ def _whole(workers: float | None) -> int | None:
 
 def _verdicts(sections: list[Section]) -> None:
     rows = [
-        [section.path, finding.claim.statement, finding.verdict + (" (known)" if _known(finding) else ""), finding.ours]
+        [section.path, finding.claim.statement, finding.verdict + (" (known)" if finding.excused else ""), finding.ours]
         for section in sections
         for finding in section.findings
     ]
     print_table(["figure", "the paper says", "verdict", "ours"], rows)
 
 
-def _known(finding: Any) -> bool:
-    return bool(finding.claim.known) and finding.verdict == "not reproduced"
-
-
 @contextmanager
 def _watched(out: Path) -> Iterator[Callable[[Progress], None]]:
-    """Progress on standard error: a bar where somebody looks at it, a line now and then elsewhere."""
+    """Show progress on standard error: a bar on a terminal, otherwise a line every ``EVERY_SECONDS``."""
     try:
         if sys.stderr.isatty():
             with _bar() as watch:
@@ -119,7 +123,7 @@ def _watched(out: Path) -> Iterator[Callable[[Progress], None]]:
         else:
             yield _lines()
     except KeyboardInterrupt:
-        click.echo(f"finished runs are kept in {out}: the same command goes on from there", err=True)
+        click.echo(f"finished runs are kept in {out}: run the same command again to continue", err=True)
         raise
 
 

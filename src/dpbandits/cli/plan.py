@@ -1,4 +1,4 @@
-"""The commands of planning: plan, and plan levels."""
+"""The planning commands: plan and plan levels."""
 
 from __future__ import annotations
 
@@ -19,33 +19,48 @@ out_option = click.option("--out", type=click.Path(path_type=Path), help="Folder
 
 
 @app.group(invoke_without_command=True)
-@click.option("--arms", help="Guesses, 0.036,0.03,0.03 or as for simulate; or their number, with --best and --gap.")
+@click.option(
+    "--arms", help="Guessed means 0.036,0.03,0.03, or arms as for simulate; or how many, with --best and --gap."
+)
 @click.option("--best", type=Number(), help="A plausible mean of the best arm.")
-@click.option("--gap", type=Number(), help="By how much the others are worse.")
+@click.option("--gap", type=Number(), help="By how much the other means are lower.")
 @click.option("--horizon", type=Number(), help="Rounds.")
-@click.option("--traffic", type=Number(), help="Rounds a day, with --days instead of --horizon, or to count in days.")
-@click.option("--days", type=Number(), help="How many days of that traffic.")
-@click.option("--trust", default="any", show_default=True, metavar="central|local|any", help="Who may see rewards.")
-@click.option("--epsilon", help="One, a list 0.1,1 or a range 0.1:10.  [default: 0.05 to 10]")
-@click.option("--budget", help="Loss that is allowed: 1800, or 5% of what the best arm would pay.")
-@click.option("--refuse", default="0", show_default=True, help="Share of users who refuse to tell a reward: 20%.")
-@click.option("--policy", "policies", multiple=True, help="Only this one; repeatable.  [default: all that suit]")
+@click.option(
+    "--traffic", type=Number(), help="Rounds per day: with --days instead of --horizon, or to show times in days."
+)
+@click.option("--days", type=Number(), help="Number of days.")
+@click.option(
+    "--trust",
+    default="any",
+    show_default=True,
+    metavar="central|local|any",
+    help="Whether a trusted server sees the rewards.",
+)
+@click.option("--epsilon", help="One value, a list 0.1,1 or a range 0.1:10.  [default: 0.05 to 10]")
+@click.option("--budget", help="Allowed loss: a number such as 1800, or 5%, a share of what the best arm would pay.")
+@click.option(
+    "--refuse", default="0", show_default=True, help="Share of users who refuse to report a reward, such as 20%."
+)
+@click.option(
+    "--policy", "policies", multiple=True, help="Simulate only this policy; repeatable.  [default: all suitable]"
+)
 @click.option("--runs", default=20, type=Number(), show_default=True)
 @click.option("--seed", default=0, type=Number(), show_default=True)
-@click.option("--workers", type=Number(), help="Threads.  [default: the cores]")
+@click.option("--workers", type=Number(), help="Number of threads.  [default: number of cores]")
 @out_option
 @as_json
 @click.pass_context
 def plan(context: click.Context, /, as_json: bool, out: Path | None, **given: Any) -> None:
-    """Say which policy and which epsilon, and what privacy will cost, by bounds and by simulation.
+    """Compare policies and epsilons, and estimate what privacy will cost, from bounds and simulations.
 
-    Exit status 1 where no policy keeps the budget.
+    Exit status 1: no policy meets the budget.
     """
     if context.invoked_subcommand is not None:
         _refuse_options(context)
         return
     if given["arms"] is None:
-        raise InputError("arms is required by plan, got none")
+        raise InputError("arms", "is required by plan, got none")
+    from dpbandits.planning import document
     from dpbandits.planning import plan as make
 
     with progress_bar("plan: policies and epsilons") as progress:
@@ -55,7 +70,7 @@ def plan(context: click.Context, /, as_json: bool, out: Path | None, **given: An
 
         click.echo(f"written: {', '.join(f'{out}/{name}' for name in write(found, out))}", err=True)
     if as_json:
-        click.echo(json.dumps(found.to_json(), allow_nan=False))
+        click.echo(json.dumps(document(found), allow_nan=False))
     else:
         _print(found)
     if not found.kept:
@@ -63,12 +78,12 @@ def plan(context: click.Context, /, as_json: bool, out: Path | None, **given: An
 
 
 @plan.command("levels")
-@click.option("--levels", required=True, help="constant(1), choice(0,0.2,1,2,100), a sample too, or normal(1,1).")
-@click.option("--kind", metavar="laplace|bernoulli", help="Of the responses.  [default: both]")
+@click.option("--levels", required=True, help="constant(1), normal(1,1), or a sample of levels: choice(0,0.2,1,2,100).")
+@click.option("--kind", metavar="laplace|bernoulli", help="Mechanism of the responses.  [default: both]")
 @out_option
 @as_json
 def plan_levels(levels: str, kind: str | None, out: Path | None, as_json: bool) -> None:
-    """Show what each epsilon_min costs a HeLDP policy, and the one that epsilon_min=auto takes."""
+    """Show what each epsilon_min costs a HeLDP policy, and which one epsilon_min=auto chooses."""
     from dpbandits.planning.levels import LETTER, write_levels
     from dpbandits.planning.levels import plan_levels as curves_of
 
@@ -79,11 +94,11 @@ def plan_levels(levels: str, kind: str | None, out: Path | None, as_json: bool) 
         click.echo(json.dumps([curve.to_json() for curve in curves], allow_nan=False))
         return
     for curve in curves:
-        click.echo(f"{curve.kind} responses, levels {levels}: epsilon_min={curve.best:.4g} costs least\n")
+        click.echo(f"{curve.kind} responses, levels {levels}: epsilon_min={curve.best:.4g} has the least cost\n")
         rows = list(zip(curve.thresholds, curve.shares, curve.costs, strict=True))
         every = max(len(rows) // 12, 1)
         print_table(
-            ["epsilon_min", "users heard", LETTER[curve.kind], "of the least"],
+            ["epsilon_min", "users accepted", LETTER[curve.kind], "relative cost"],
             [
                 [f"{x:.4g}", f"{100 * share:.1f} %", f"{cost:.4g}", f"{cost / curve.best_cost:.2f}"]
                 for n, (x, share, cost) in enumerate(rows)
@@ -94,23 +109,25 @@ def plan_levels(levels: str, kind: str | None, out: Path | None, as_json: bool) 
 
 
 def _refuse_options(context: click.Context) -> None:
-    """Options before the name of a subcommand would be ignored: say so."""
+    """Refuse options before the name of a subcommand, which would be ignored."""
     from click.core import ParameterSource
 
     for name in context.params:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             option = name.removeprefix("as_")
-            raise InputError(f"{option} must come after plan {context.invoked_subcommand}, got it before")
+            raise InputError(option, f"must come after plan {context.invoked_subcommand}, got it before")
 
 
 def _print(found: Plan) -> None:
     from dpbandits.planning.words import answers, best_table, outcome_table
 
     asked = found.question
-    click.echo(f"arms {asked.arms}; {asked.horizon:,} rounds; {asked.runs} runs, seed {asked.seed}\n")
+    click.echo(f"arms {asked.arms.text}; {asked.horizon:,} rounds; {asked.runs} runs, seed {asked.seed}\n")
     for sentence in answers(found):
         click.echo(f"* {sentence}")
-    click.echo(f"\nAt epsilon {found.focus:g} (regret ± 95 %; loss: its share of what the best arm would pay):\n")
+    click.echo(
+        f"\nAt epsilon {found.focus:g} (± is the 95 % interval; loss is regret over what the best arm would pay):\n"
+    )
     print_table(*outcome_table(found))
     click.echo("\nThe best policies, by epsilon:\n")
     print_table(*best_table(found))

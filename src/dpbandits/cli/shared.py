@@ -1,4 +1,4 @@
-"""What the commands have in common: the group they belong to, numbers, tables and progress bars."""
+"""Shared by the commands: the group they belong to, numbers, tables and progress bars."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dpbandits.errors import InputError
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 
-class Number(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
-    """10000000, 1e7 and 10_000_000 are the same number."""
+class Number(click.ParamType):  # type: ignore[type-arg]  # generic only in some versions of click
+    """A number: 10000000, 1e7 and 10_000_000 are the same."""
 
     name = "number"
 
@@ -34,7 +34,7 @@ def app() -> None:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on standard error, where somebody looks at it."""
+    """A progress bar on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -62,9 +62,38 @@ def named_options(pairs: tuple[str, ...]) -> dict[str, str]:
     """The options of ``--option name=value``, each given once."""
     for pair in pairs:
         if "=" not in pair:
-            raise InputError(f"option must be name=value, got '{pair}'")
+            raise InputError("option", f"must be name=value, got '{pair}'")
     named = [(name, value) for name, _, value in (pair.partition("=") for pair in pairs)]
     for name, value in named:
         if sum(name == other for other, _ in named) > 1:
-            raise InputError(f"option {name} must be given once, got '{name}={value}' and another")
+            raise InputError(name, f"must be given once, got '{name}={value}' and another")
     return dict(named)
+
+
+class SimulationCommand(click.Command):
+    """A command with an option for each setting of a simulation. They are looked up late: ``--help`` stays quick."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        from dpbandits.simulation.settings import Simulation, settings
+
+        own = super().get_params(ctx)
+        made: list[click.Parameter] = []
+        for name, setting in settings().items():
+            default = getattr(Simulation, name, None)
+            shown = (
+                f"{setting.help}  [default: {default}]"
+                if default not in (None, 0.0) or name == "seed"
+                else setting.help
+            )
+            if name == "options":
+                made.append(click.Option(["--option", name], multiple=True, metavar="NAME=VALUE", help=setting.help))
+            else:
+                flag = f"--{name.replace('_', '-')}"
+                made.append(click.Option([flag, name], required=setting.required, help=shown))
+        return [*own[:1], *made, *own[1:]]
+
+
+def read_simulation(given: dict[str, Any]) -> dict[str, Any]:
+    """The settings that were given, as text for ``Simulation.of``."""
+    read = {name: value for name, value in given.items() if value is not None}
+    return {**read, "options": named_options(given["options"])}

@@ -1,4 +1,4 @@
-"""The command of the theorems: bounds."""
+"""The command for theorems: bounds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpbandits.checks import at_least
 from dpbandits.cli.shared import Number, app, as_json, named_options, print_table
-from dpbandits.errors import InputError, at_least
+from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
     from dpbandits.bounds import LinearProblem
@@ -17,28 +18,29 @@ if TYPE_CHECKING:
 @app.command()
 @click.option("--arms", required=True, help="0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed.")
 @click.option("--horizon", required=True, type=Number(), help="Rounds.")
-@click.option("--epsilon", type=Number(), help="Privacy level, where there is one for all.")
+@click.option("--epsilon", type=Number(), help="Epsilon, if it is the same for all users.")
 @click.option("--levels", help="Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).")
 @click.option(
     "--option",
     "options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="alpha, epsilon_min, delta, v or schedule of the policies that have it; repeatable.",
+    help="alpha, epsilon_min, delta, v or schedule, for policies that have it; repeatable.",
 )
 @click.option("--linear", is_flag=True, help="Theorems on linear bandits, with the arms as the standard basis.")
 @as_json
 def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None, **rest: Any) -> None:
     """List every theorem on the regret of a problem: its value, source and conditions."""
-    from dpbandits.bounds import read_options, report
-    from dpbandits.bounds.text import problem
+    from dpbandits.bounds import Problem, read_options, report
+    from dpbandits.environments import Arms, parse_levels
 
     if epsilon is None and levels is None:
-        raise InputError("epsilon or levels is required by bounds, got none")
+        raise InputError("epsilon", "or levels is required by bounds, got none")
     if rest["linear"]:
         about: Any = _linear(arms, horizon, epsilon)
     else:
-        about = problem(arms, horizon, epsilon=epsilon, levels=levels)
+        users = None if levels is None else parse_levels(levels)
+        about = Problem.on(Arms.of(arms), horizon, epsilon=epsilon, levels=users)
     found = report(about, read_options(named_options(rest["options"])))
     if rest["as_json"]:
         click.echo(json.dumps(found, allow_nan=False))
@@ -61,13 +63,13 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
 
 
 def _linear(arms: str, horizon: float, epsilon: float | None) -> LinearProblem:
-    """The linear bandit whose actions are the standard basis, so that the arms' means are its parameter."""
+    """The linear bandit whose actions are the standard basis and whose parameter is the vector of the arms' means."""
     from dpbandits.bounds import LinearProblem
-    from dpbandits.environments import parse_arms
+    from dpbandits.environments import Arms
 
     if epsilon is None:
-        raise InputError("epsilon is required by bounds --linear, got none")
-    means = tuple(arm.mean for arm in parse_arms(arms))
+        raise InputError("epsilon", "is required by bounds --linear, got none")
+    means = Arms.of(arms).means
     basis = tuple(tuple(float(i == j) for j in range(len(means))) for i in range(len(means)))
     return LinearProblem(basis, means, at_least("horizon", horizon, len(means)), epsilon)
 

@@ -1,6 +1,6 @@
-"""What runs on a user's device: curators with exact noise, a budget, and responses that are made once.
+"""The code for a user's device: curators with exact noise, a budget, and responses that are made only once.
 
-Standard library only: a device need not have numpy.
+It uses only the standard library, so a device does not need numpy.
 """
 
 from dpbandits.client.budget import Budget, BudgetError

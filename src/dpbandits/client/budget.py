@@ -1,4 +1,4 @@
-"""The most epsilon that a user will ever spend, counted exactly."""
+"""A user's budget: the total epsilon that the user will ever spend, counted exactly."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dpbandits.errors import InputError
 
 
 class BudgetError(InputError):
-    """A response would cost more than is left. It depends on what was spent, never on the reward."""
+    """A response would cost more than is left. The error depends on what was spent, never on the reward."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """``spent`` of ``limit``. Levels add up (basic composition of pure privacy), and nothing is ever given back.
+    """A budget: ``spent`` of ``limit``. Epsilons add up (basic composition of pure privacy), and nothing is refunded.
 
     >>> budget = Budget(Fraction("0.3")).charge(Fraction("0.1")).charge(Fraction("0.2"))
     >>> budget.left
@@ -29,13 +29,13 @@ class Budget:
 
     @property
     def left(self) -> Fraction:
-        """What can still be spent."""
+        """The epsilon that can still be spent."""
         return max(Fraction(0), self.limit - self.spent)
 
     def charge(self, epsilon: Fraction) -> Budget:
-        """The budget after one more response at this level."""
+        """The budget after one more response at this epsilon."""
         if epsilon > self.left:
             raise BudgetError(
-                f"epsilon must be at most {self.left}, what is left of the budget of {self.limit}, got {epsilon}"
+                "epsilon", f"must be at most {self.left}, what is left of the budget of {self.limit}, got {epsilon}"
             )
         return replace(self, spent=self.spent + epsilon)

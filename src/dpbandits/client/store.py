@@ -1,8 +1,9 @@
-"""What a device must not forget: what it has spent, and the responses that it has made.
+"""The persistent state of a device: the budget that it has spent, and the responses that it has made.
 
-One SQLite file. Every change is one transaction that is synchronised to the disk before the method returns, so a crash
-leaves it as it was before or as it is after. A connection is opened for each: nothing to close, safe with threads,
-forks and several processes, and its cost is small beside that of the synchronisation.
+The state is one SQLite file. Every change is one transaction that is synchronised to the disk before the method
+returns, so after a crash a change is either complete or absent. Each transaction opens its own connection. So nothing
+has to be closed, and the store is safe with threads, forks and several processes. A connection costs little compared
+with the synchronisation.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ CREATE TABLE IF NOT EXISTS decisions (decision TEXT PRIMARY KEY, epsilon TEXT NO
 """
 
 #: How long one process waits for another that is writing, in seconds.
-_PATIENCE = 60.0
+_LOCK_TIMEOUT = 60.0
 
 
 class Store:
-    """The budget and the made responses of one user, in the file ``path``.
+    """The budget and the responses of one user, in the file ``path``.
 
-    ``limit`` is the most epsilon that the user will ever spend. The file keeps it: opened again with a lower limit it
-    keeps the lower one, and a higher one is refused. A copy of the file restored from a backup forgets what was
-    spent since: do not back it up apart from the device.
+    ``limit`` is the total epsilon that the user will ever spend. It is stored in the file: opening the file with a
+    lower limit lowers it, and a higher limit is refused. A file that is restored from a backup does not contain what
+    was spent since: do not back it up apart from the device.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -54,12 +55,12 @@ class Store:
                 _promise(database, most)
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
-                raise  # locked, full or read-only: not what the file holds
-            raise InputError(f"path must be a file of this store or a new one, got {path}") from error
+                raise  # locked, full or read-only: the content of the file is not at fault
+            raise InputError("path", f"must be a file of this store or a new one, got {path}") from error
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)) as database:
+        with closing(sqlite3.connect(self.path, timeout=_LOCK_TIMEOUT, isolation_level=None)) as database:
             database.execute("PRAGMA synchronous = EXTRA")
             database.execute("BEGIN IMMEDIATE")
             try:
@@ -70,14 +71,15 @@ class Store:
             database.execute("COMMIT")
 
     def budget(self) -> Budget:
-        """What may be spent, and what has been."""
+        """The limit, and what has been spent."""
         with self._transaction() as database:
             return _budget(database)
 
     def charge(self, decision: str, epsilon: Fraction) -> bytes | None:
-        """The response made for ``decision``; where there is none, charge for it, once, and say None.
+        """The response that was kept for ``decision``. If there is none, charges the budget and returns None.
 
-        What was charged before a crash is not charged again, and must then be drawn at the same level.
+        A decision that was charged before a crash is not charged again. It must be drawn at the epsilon that was
+        charged.
         """
         with self._transaction() as database:
             row = database.execute("SELECT epsilon, response FROM decisions WHERE decision = ?", (decision,)).fetchone()
@@ -88,29 +90,29 @@ class Store:
                 return None
             charged, response = row
             if response is None and Fraction(charged) != epsilon:
-                raise InputError(f"epsilon must be {charged}, which {decision} was charged, got {epsilon}")
+                raise InputError("epsilon", f"must be {charged}, which {decision} was charged, got {epsilon}")
             return None if response is None else bytes(response)
 
     def keep(self, decision: str, response: bytes) -> bytes:
-        """Keep the response of a charged decision, and return what is kept: the first, if there was one already."""
+        """Keep the response to a charged decision, unless one is already kept. Returns the kept response."""
         with self._transaction() as database:
             database.execute(
                 "UPDATE decisions SET response = ? WHERE decision = ? AND response IS NULL", (response, decision)
             )
             row = database.execute("SELECT response FROM decisions WHERE decision = ?", (decision,)).fetchone()
             if row is None:
-                raise InputError(f"decision must be charged before its response is kept, got {decision}")
+                raise InputError("decision", f"must be charged before its response is kept, got {decision}")
             return bytes(row[0])
 
 
 def _promise(database: sqlite3.Connection, limit: Fraction) -> None:
-    """Write down the limit: what was promised before may be lowered only."""
+    """Store the limit. An earlier limit can only be lowered."""
     for statement in _TABLES.strip().split("\n"):
         database.execute(statement)
     database.execute("INSERT OR IGNORE INTO budget VALUES (1, ?, '0')", (str(limit),))
     promised = _budget(database).limit
     if limit > promised:
-        raise InputError(f"limit must be at most {promised}, which was promised before, got {limit}")
+        raise InputError("limit", f"must be at most {promised}, which was promised before, got {limit}")
     database.execute("UPDATE budget SET most = ?", (str(limit),))
 
 

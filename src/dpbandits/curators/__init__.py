@@ -1,16 +1,15 @@
 """Who keeps rewards, and what they release."""
 
 from dpbandits.curators.batch import Batch
-from dpbandits.curators.exact import Exact
 from dpbandits.curators.heterogeneous import HeterogeneousBernoulli, HeterogeneousLaplace
 from dpbandits.curators.hybrid import Hybrid, HybridOfAll
 from dpbandits.curators.interval import Interval
 from dpbandits.curators.local import LocalBernoulli, LocalLaplace
+from dpbandits.curators.plain import Plain
 from dpbandits.curators.tree import Tree
 
 __all__ = [
     "Batch",
-    "Exact",
     "HeterogeneousBernoulli",
     "HeterogeneousLaplace",
     "Hybrid",
@@ -18,5 +17,6 @@ __all__ = [
     "Interval",
     "LocalBernoulli",
     "LocalLaplace",
+    "Plain",
     "Tree",
 ]

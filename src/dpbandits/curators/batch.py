@@ -7,19 +7,31 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.errors import positive
+from dpbandits.checks import positive
+from dpbandits.curators.common import Trusted
 from dpbandits.mechanisms import laplace
 from dpbandits.numerics import unit
 from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.protocols import Environment, Floats, Integers, Rng
+from dpbandits.protocols import Environment
+from dpbandits.types import Floats, Integers, Rng
 
 
-class Batch(NamedTuple):
+class BatchFields(NamedTuple):
+    """The fields of ``Batch``."""
+
+    epsilon: float
+    raw_counts: Integers  # of the open stint
+    raw_sums: Floats
+    counts: Integers  # of the last closed stint
+    means: Floats
+
+
+class Batch(Trusted, BatchFields):
     """One Laplace-noised mean for each closed stint of an arm; every reward enters exactly one.
 
-    The mean of n rewards moves by at most 1/n with one of them, so noise of scale 1/(epsilon n) makes each release
-    epsilon-private; the stints are disjoint, so the whole is (Azize & Basu 2022, Lemma 1 with n = j-i+1 samples,
-    Theorem 6). The noise is drawn when the stint closes and kept.
+    The sum of a stint moves by at most 1 with one of its rewards, so noise of scale 1/epsilon makes it epsilon-private,
+    and the mean is that private sum divided by n. The stints are disjoint, so the whole is epsilon-private (Azize &
+    Basu 2022, Lemma 1 with n = j-i+1 samples, Theorem 6). The noise is drawn when the stint closes, and kept.
 
     >>> curator, rng = Batch.start(2, epsilon=1e6), np.random.default_rng(0)
     >>> curator.add(0, 1.0, 0.0, rng), curator.add(0, 0.0, 0.0, rng), curator.close(0, rng)
@@ -28,11 +40,9 @@ class Batch(NamedTuple):
     (0.5, 2.0)
     """
 
-    epsilon: float
-    raw_counts: Integers
-    raw_sums: Floats
-    counts: Integers
-    means: Floats
+    __slots__ = ()
+
+    by_stint = True
 
     @classmethod
     def start(cls, arms: int, *, epsilon: float) -> Self:
@@ -43,19 +53,13 @@ class Batch(NamedTuple):
     def guarantee(self) -> Guarantee:
         return Guarantee.central(self.epsilon)
 
-    def respond(self, reward: float, level: float, rng: Rng) -> float:
-        return reward
-
-    def accepts(self, response: float) -> bool:
-        return True  # clipped in ``add``
-
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.raw_counts[arm] += 1
         self.raw_sums[arm] += unit(response)
 
     def close(self, arm: int, rng: Rng) -> None:
         n = self.raw_counts[arm]
-        self.means[arm] = laplace(self.raw_sums[arm] / n, 1.0 / n, self.epsilon, rng)
+        self.means[arm] = laplace(self.raw_sums[arm], 1.0, self.epsilon, rng) / n
         self.counts[arm] = n
         self.raw_counts[arm] = 0
         self.raw_sums[arm] = 0.0
@@ -64,9 +68,6 @@ class Batch(NamedTuple):
         self.raw_counts[arm] += n
         self.raw_sums[arm] += environment.total(arm, n, rewards)
         return n
-
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.counts[arm] > 0
 
     def mean(self, arm: int) -> float:
         return self.means[arm]

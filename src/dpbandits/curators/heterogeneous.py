@@ -7,7 +7,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.errors import positive
+from dpbandits.checks import positive
+from dpbandits.curators.common import Local
+from dpbandits.draws import rounds_within, successes
 from dpbandits.mechanisms import (
     attenuate,
     attenuation,
@@ -15,11 +17,11 @@ from dpbandits.mechanisms import (
     debias,
     debias_variance,
     laplace,
-    successes,
 )
-from dpbandits.numerics import sigmoid, unit
-from dpbandits.privacy.guarantee import IN_RANGE, ON_THE_LINE, Guarantee
-from dpbandits.protocols import NO_LINE, Environment, Floats, Integers, Rng
+from dpbandits.numerics import GRID, on_grid
+from dpbandits.privacy.guarantee import ANY_REAL, IN_RANGE, Guarantee
+from dpbandits.protocols import NO_LINE, Environment
+from dpbandits.types import Floats, Integers, Rng
 
 FEW = 64  # rounds are not worth drawing at once,
 MOST_LEVELS = 8  # nor are any if there are more levels than this
@@ -29,8 +31,39 @@ OWN_LEVEL = (
 )
 
 
-class HeterogeneousLaplace(NamedTuple):
+class HeterogeneousFields(NamedTuple):
+    """The fields of both curators."""
+
+    epsilon_min: float
+    sigmoid: bool
+    counts: Integers  # (arms,): accepted responses
+    sums: Floats
+    variances: Floats  # (arms,): how noisy the accepted responses are, summed: each curator says in which unit
+    scratch: Floats  # (2, MOST_LEVELS): ones and zeros at each level, while many bits are drawn at once
+
+
+class Heterogeneous(Local, HeterogeneousFields):
+    """What both curators do alike: the mean of all accepted responses is released."""
+
+    __slots__ = ()
+
+    counts_ahead = False  # how noisy a response is, is known when it comes
+
+    @classmethod
+    def start(cls, arms: int, *, epsilon_min: float, sigmoid: bool = False) -> Self:
+        """A fresh curator; with ``sigmoid`` any real reward is allowed."""
+        epsilon_min = positive("epsilon_min", epsilon_min)
+        counts, sums, variances = np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms)
+        return cls(epsilon_min, sigmoid, counts, sums, variances, np.zeros((2, MOST_LEVELS)))
+
+    def guarantee(self) -> Guarantee:
+        return Guarantee.local(None, ANY_REAL if self.sigmoid else IN_RANGE).under(OWN_LEVEL)
+
+
+class HeterogeneousLaplace(Heterogeneous):
     """Laplace noise at each user's own level: Curator 1 and the tallies of Agent 2 of the HeLDP paper.
+
+    ``variances`` sums 1/level^2. Differs: the reward is first rounded to a multiple of 2^-16, as with exact noise.
 
     >>> curator, rng = HeterogeneousLaplace.start(2, epsilon_min=0.5), np.random.default_rng(0)
     >>> curator.add(0, 0.7, 2.0, rng), curator.add(0, 9.9, 0.1, rng)  # the second is below epsilon_min
@@ -39,25 +72,14 @@ class HeterogeneousLaplace(NamedTuple):
     0.7
     """
 
-    epsilon_min: float
-    sigmoid: bool
-    counts: Integers
-    sums: Floats
-    inverse_squares: Floats  # (arms,): the sum of 1/level^2 over accepted responses
+    __slots__ = ()
 
-    @classmethod
-    def start(cls, arms: int, *, epsilon_min: float, sigmoid: bool = False) -> Self:
-        """A fresh curator; with ``sigmoid`` any real reward is allowed."""
-        epsilon_min = positive("epsilon_min", epsilon_min)
-        return cls(epsilon_min, sigmoid, np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms))
-
-    def guarantee(self) -> Guarantee:
-        return Guarantee.local(None, ON_THE_LINE if self.sigmoid else IN_RANGE).under(OWN_LEVEL)
+    steps = int(GRID)
 
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         if level <= 0.0:
             return math.nan
-        return laplace(sigmoid(reward) if self.sigmoid else unit(reward), 1.0, level, rng)
+        return laplace(on_grid(self.bounded(reward)), 1.0, level, rng)
 
     def accepts(self, response: float) -> bool:
         return math.isfinite(response)
@@ -66,46 +88,30 @@ class HeterogeneousLaplace(NamedTuple):
         if level >= self.epsilon_min:
             self.counts[arm] += 1
             self.sums[arm] += response
-            self.inverse_squares[arm] += 1.0 / (level * level)
-
-    def close(self, arm: int, rng: Rng) -> None:
-        pass
+            self.variances[arm] += 1.0 / (level * level)
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
         """As one by one; but responses that would be discarded are not drawn."""
         for played in range(1, n + 1):
             level = environment.population.level(rewards)
             if level >= self.epsilon_min:
-                self.add(arm, laplace(self.given_value(environment, arm, rewards), 1.0, level, noise), level, noise)
+                self.add(arm, self.respond(environment.draw(arm, rewards), level, noise), level, noise)
             if line > NO_LINE and self.mean(arm) <= line:
                 return played
         return n
 
-    def given_value(self, environment: Environment, arm: int, rng: Rng) -> float:
-        """What a device adds noise to."""
-        if self.sigmoid:
-            return sigmoid(environment.draw(arm, rng))
-        return unit(environment.draw(arm, rng))
-
     def ready(self, arm: int, confidence: float) -> bool:
         """The noise of the mean is bounded as ``width`` says only beyond this (HeLDP, Agent 2, line 4)."""
-        return self.inverse_squares[arm] * self.epsilon_min * self.epsilon_min > confidence
-
-    def mean(self, arm: int) -> float:
-        return self.sums[arm] / self.counts[arm]
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return -math.inf
-
-    def samples(self, arm: int, ahead: int) -> float:
-        return self.counts[arm] + ahead
+        return self.variances[arm] * self.epsilon_min * self.epsilon_min > confidence
 
     def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return math.sqrt(8.0 * confidence * self.inverse_squares[arm]) / (self.counts[arm] + ahead)
+        return math.sqrt(8.0 * confidence * self.variances[arm]) / (self.counts[arm] + ahead)
 
 
-class HeterogeneousBernoulli(NamedTuple):
+class HeterogeneousBernoulli(Heterogeneous):
     """One private bit at each user's own level, debiased: Curator 3 and the tallies of Agent 4 of the HeLDP paper.
+
+    ``variances`` sums coth(level/2)^2.
 
     >>> curator, rng = HeterogeneousBernoulli.start(2, epsilon_min=0.5), np.random.default_rng(0)
     >>> curator.add(0, 1.0, 1.0, rng)
@@ -113,25 +119,12 @@ class HeterogeneousBernoulli(NamedTuple):
     (1.581977, 0.213552)
     """
 
-    epsilon_min: float
-    sigmoid: bool
-    counts: Integers
-    sums: Floats
-    variances: Floats  # (arms,): the sum of coth(level/2)^2 over accepted responses
-
-    @classmethod
-    def start(cls, arms: int, *, epsilon_min: float, sigmoid: bool = False) -> Self:
-        """A fresh curator; with ``sigmoid`` any real reward is allowed."""
-        epsilon_min = positive("epsilon_min", epsilon_min)
-        return cls(epsilon_min, sigmoid, np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms))
-
-    def guarantee(self) -> Guarantee:
-        return Guarantee.local(None, ON_THE_LINE if self.sigmoid else IN_RANGE).under(OWN_LEVEL)
+    __slots__ = ()
 
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         if level <= 0.0:
             return math.nan
-        return convert_to_bernoulli(sigmoid(reward) if self.sigmoid else unit(reward), level, rng)
+        return convert_to_bernoulli(self.bounded(reward), level, rng)
 
     def accepts(self, response: float) -> bool:
         return response in (0.0, 1.0)
@@ -146,13 +139,10 @@ class HeterogeneousBernoulli(NamedTuple):
         self.sums[arm] += debias(response, slope)
         self.variances[arm] += debias_variance(slope)
 
-    def close(self, arm: int, rng: Rng) -> None:
-        pass
-
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
         """As one by one; but a bit depends on the reward only through its mean, and discarded ones are not drawn.
 
-        Where there are few levels, as many rounds as will hardly bring the mean down to the line are drawn at once.
+        Where there are few levels, as many rounds as will rarely bring the mean down to the line are drawn at once.
         """
         played = 0
         while n - played > FEW:
@@ -170,28 +160,26 @@ class HeterogeneousBernoulli(NamedTuple):
         return environment.sigmoid_means[arm] if self.sigmoid else environment.unit_means[arm]
 
     def safe_rounds(self, environment: Environment, arm: int, most: int, line: float) -> int:
-        """How many rounds will hardly bring the mean down to ``line``, in whatever order their bits come; 0 is unknown.
+        """How many rounds will rarely bring the mean down to ``line``, in whatever order their bits come; 0 is unknown.
 
-        A bit x with g(x) below the line brings the sum closer to line * count by line - g(x). Such losses add up to l
-        in a round on average, with a variance of at most v; n with l n + 2.5 sqrt(v n) = sum - line * count is wanted.
+        A bit x with g(x) below the line brings the sum closer to line * count by line - g(x).
         """
         slopes, share = environment.population.bit_slopes(self.epsilon_min)
-        if slopes.size == 0 or slopes.size > MOST_LEVELS:
+        if len(slopes) == 0 or len(slopes) > MOST_LEVELS:
             return 0
         if line <= NO_LINE:
             return most
         mean, drift, variance = self.given_mean(environment, arm), 0.0, 0.0
-        for j in range(slopes.size):
-            one = share / slopes.size * attenuate(mean, slopes[j])
-            zero = share / slopes.size - one
+        for j in range(len(slopes)):
+            one = share / len(slopes) * attenuate(mean, slopes[j])
+            zero = share / len(slopes) - one
             loss_of_one, loss_of_zero = self.bit_losses(line, slopes[j])
             drift += one * loss_of_one + zero * loss_of_zero
             variance += one * loss_of_one * loss_of_one + zero * loss_of_zero * loss_of_zero
         slack = self.sums[arm] - line * self.counts[arm]
         if slack <= 0.0 or variance <= 0.0:
             return 0 if slack <= 0.0 else most
-        root = slack / (1.25 * math.sqrt(variance) + math.sqrt(1.5625 * variance + drift * slack))
-        return int(min(root * root, float(most)))
+        return int(min(rounds_within(slack, drift, variance), float(most)))
 
     def bit_losses(self, line: float, slope: float) -> tuple[float, float]:
         """By how much a 1 and a 0 at this attenuation bring the sum closer to line * count."""
@@ -205,7 +193,7 @@ class HeterogeneousBernoulli(NamedTuple):
         while played < n:
             played += 1
             slope = environment.population.bit_slope(self.epsilon_min, rewards)
-            heard, safe = (1.0, slope) if slope > 0.0 else (0.0, 1.0)  # products, as no processor foresees who is heard
+            heard, safe = (1.0, slope) if slope > 0.0 else (0.0, 1.0)  # no branch: discards are unpredictable
             response = 1.0 if noise.random() < attenuate(mean, slope) else 0.0
             count += heard
             total += heard * debias(response, safe)
@@ -218,24 +206,24 @@ class HeterogeneousBernoulli(NamedTuple):
     def add_many(self, environment: Environment, arm: int, n: int, line: float, rng: Rng) -> int:
         """``add_few``, drawn at once: the users at each level, then their bits, and the order only if it can matter."""
         mean, (slopes, share) = self.given_mean(environment, arm), environment.population.bit_slopes(self.epsilon_min)
-        ones, zeros = np.empty(slopes.size), np.empty(slopes.size)
+        ones, zeros = self.scratch[0], self.scratch[1]
         left, loss = successes(n, share, rng), 0.0
-        for j in range(slopes.size):
-            here = successes(int(left), 1.0 / (slopes.size - j), rng)
+        for j in range(len(slopes)):
+            here = successes(int(left), 1.0 / (len(slopes) - j), rng)
             left -= here
             ones[j] = successes(int(here), attenuate(mean, slopes[j]), rng)
             zeros[j] = here - ones[j]
             loss_of_one, loss_of_zero = self.bit_losses(line, slopes[j])
             loss += ones[j] * loss_of_one + zeros[j] * loss_of_zero
         if line <= NO_LINE or loss < (self.sums[arm] - line * self.counts[arm]) * (1.0 - 1e-9):
-            for j in range(slopes.size):
+            for j in range(len(slopes)):
                 self.counts[arm] += int(ones[j] + zeros[j])
                 self.sums[arm] += ones[j] * debias(1.0, slopes[j]) + zeros[j] * debias(0.0, slopes[j])
                 self.variances[arm] += (ones[j] + zeros[j]) * debias_variance(slopes[j])
             return n
         for played in range(1, n + 1):
             place = rng.random() * (n - played + 1)
-            for j in range(slopes.size):
+            for j in range(len(slopes)):
                 if place < ones[j]:
                     ones[j] -= 1.0
                     self.take_bit(arm, 1.0, slopes[j])
@@ -250,18 +238,6 @@ class HeterogeneousBernoulli(NamedTuple):
                 return played
         return n
 
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.counts[arm] > 0
-
-    def mean(self, arm: int) -> float:
-        return self.sums[arm] / self.counts[arm]
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return -math.inf
-
     def samples(self, arm: int, ahead: int) -> float:
         n = float(self.counts[arm] + ahead)
         return n * n / self.variances[arm]
-
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return 0.0

@@ -7,12 +7,12 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.curators.rounds import one_by_one
-from dpbandits.errors import positive
+from dpbandits.checks import positive
+from dpbandits.curators.common import Trusted
 from dpbandits.mechanisms import laplace
 from dpbandits.numerics import top_bit, unit
 from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.protocols import Environment, Floats, Integers, Rng
+from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["Hybrid", "HybridOfAll", "feed_hybrid"]
 
@@ -47,7 +47,17 @@ def feed_hybrid(
         releases[row, lower] = total
 
 
-class Hybrid(NamedTuple):
+class HybridFields(NamedTuple):
+    """The fields of both curators."""
+
+    epsilon_log: float
+    epsilon_tree: float
+    counts: Integers
+    raw_nodes: Floats  # (arms, LEVELS): exact sums of the open nodes
+    releases: Floats  # (arms, LEVELS + 1): private sums of what is closed and of the open nodes from each level up
+
+
+class Hybrid(Trusted, HybridFields):
     """One hybrid mechanism for each arm, fed when the arm is played: the curator of DP-UCB-BOUND.
 
     >>> curator, rng = Hybrid.start(2, epsilon_log=1e6, epsilon_tree=1e6), np.random.default_rng(0)
@@ -57,11 +67,7 @@ class Hybrid(NamedTuple):
     0.667
     """
 
-    epsilon_log: float
-    epsilon_tree: float
-    counts: Integers
-    raw_nodes: Floats  # (arms, LEVELS): exact sums of the open nodes
-    releases: Floats  # (arms, LEVELS + 1): private sums of what is closed and of the open nodes from each level up
+    __slots__ = ()
 
     @classmethod
     def start(cls, arms: int, *, epsilon_log: float, epsilon_tree: float) -> Self:
@@ -77,42 +83,16 @@ class Hybrid(NamedTuple):
     def guarantee(self) -> Guarantee:
         return Guarantee.central(self.epsilon_log + self.epsilon_tree)
 
-    def respond(self, reward: float, level: float, rng: Rng) -> float:
-        return reward
-
-    def accepts(self, response: float) -> bool:
-        return True  # clipped in ``add``
-
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1
-        feed_hybrid(
-            self.raw_nodes,
-            self.releases,
-            arm,
-            self.counts[arm],
-            unit(response),
-            self.epsilon_log,
-            self.epsilon_tree,
-            rng,
-        )
+        self.feed(arm, self.counts[arm], unit(response), rng)
 
-    def close(self, arm: int, rng: Rng) -> None:
-        pass
-
-    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        return one_by_one(self, environment, arm, n, line, rewards, noise)
-
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.counts[arm] > 0
+    def feed(self, arm: int, item: int, value: float, rng: Rng) -> None:
+        """Enter the ``item``-th value into the mechanism of an arm."""
+        feed_hybrid(self.raw_nodes, self.releases, arm, item, value, self.epsilon_log, self.epsilon_tree, rng)
 
     def mean(self, arm: int) -> float:
         return self.releases[arm, 0] / self.counts[arm]
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return -math.inf
-
-    def samples(self, arm: int, ahead: int) -> float:
-        return float(self.counts[arm] + ahead)
 
     def width(self, arm: int, confidence: float, ahead: int) -> float:
         """TD16, Lemma B.2: the two parts' deviations, the tree's only where it holds anything."""
@@ -125,7 +105,7 @@ class Hybrid(NamedTuple):
         return bound / (n + ahead)
 
 
-class HybridOfAll(NamedTuple):
+class HybridOfAll(Hybrid):
     """One hybrid mechanism for each arm, all fed at every round, with 0 where the arm was not played: DP-UCB.
 
     >>> curator, rng = HybridOfAll.start(2, epsilon_log=1e6, epsilon_tree=1e6), np.random.default_rng(0)
@@ -135,66 +115,17 @@ class HybridOfAll(NamedTuple):
     (0.5, 1.0)
     """
 
-    epsilon_log: float
-    epsilon_tree: float
-    rounds: Integers  # (1,)
-    counts: Integers
-    raw_nodes: Floats
-    releases: Floats
+    __slots__ = ()
 
-    @classmethod
-    def start(cls, arms: int, *, epsilon_log: float, epsilon_tree: float) -> Self:
-        """A fresh curator whose promise is epsilon_log + epsilon_tree."""
-        return cls(
-            positive("epsilon", epsilon_log),
-            positive("epsilon", epsilon_tree),
-            np.zeros(1, np.int64),
-            np.zeros(arms, np.int64),
-            np.zeros((arms, LEVELS)),
-            np.zeros((arms, LEVELS + 1)),
-        )
-
-    def guarantee(self) -> Guarantee:
-        return Guarantee.central(self.epsilon_log + self.epsilon_tree)
-
-    def respond(self, reward: float, level: float, rng: Rng) -> float:
-        return reward
-
-    def accepts(self, response: float) -> bool:
-        return True  # clipped in ``add``
+    others_stand = False
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
-        self.rounds[0] += 1
         self.counts[arm] += 1
-        for other in range(self.counts.size):
-            feed_hybrid(
-                self.raw_nodes,
-                self.releases,
-                other,
-                self.rounds[0],
-                unit(response) if other == arm else 0.0,
-                self.epsilon_log,
-                self.epsilon_tree,
-                rng,
-            )
-
-    def close(self, arm: int, rng: Rng) -> None:
-        pass
-
-    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        return one_by_one(self, environment, arm, n, line, rewards, noise)
-
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.counts[arm] > 0
-
-    def mean(self, arm: int) -> float:
-        return self.releases[arm, 0] / self.counts[arm]
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return -math.inf
-
-    def samples(self, arm: int, ahead: int) -> float:
-        return float(self.counts[arm] + ahead)
+        rounds = 0
+        for other in range(len(self.counts)):
+            rounds += self.counts[other]
+        for other in range(len(self.counts)):
+            self.feed(other, rounds, unit(response) if other == arm else 0.0, rng)
 
     def width(self, arm: int, confidence: float, ahead: int) -> float:
         return 0.0

@@ -8,33 +8,26 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.errors import MOST, InputError, at_least, fraction, known, positive
+from dpbandits.checks import MAX_EXACT_INT, at_least, fraction, known, positive
+from dpbandits.curators.common import Trusted
+from dpbandits.errors import InputError
 from dpbandits.mechanisms import laplace
 from dpbandits.numerics import unit
 from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.privacy.release_points import CONSTANT, SCHEDULES, interval_rate, next_release
-from dpbandits.protocols import Environment, Floats, Integers, Rng
-
-EXACT = "exact"
+from dpbandits.privacy.release_points import CONSTANT, EXACT, SCHEDULES, interval_rate, next_release
+from dpbandits.protocols import Environment
+from dpbandits.types import Floats, Integers, Rng
 
 
 @cache  # every run of a simulation starts a fresh curator
 def _exact_interval(epsilon: float, delta: float, v: float, horizon: int) -> int:
-    from dpbandits.privacy.accounting import exact_interval  # SciPy, which the other schedules do not need
+    from dpbandits.privacy.interval_accounting import exact_interval  # SciPy, which the other schedules do not need
 
     return exact_interval(epsilon, delta, v, horizon)
 
 
-class Interval(NamedTuple):
-    """The curator of DP-UCB-INT: at n rewards, the mean with noise of scale n^(v/2-1), that is n^(-v/2)-private.
-
-    A mean is released when the count *reaches* a new release point, and kept. (As printed it is drawn anew in every
-    round in which an arm's count is a multiple of the interval, which is not private.)
-
-    >>> curator = Interval.start(2, epsilon=1.0, delta=math.exp(-10), v=1.1, schedule="constant")
-    >>> int(curator.release_points[0])
-    253
-    """
+class IntervalFields(NamedTuple):
+    """The fields of ``Interval``."""
 
     epsilon: float
     delta: float
@@ -48,6 +41,20 @@ class Interval(NamedTuple):
     counts: Integers
     means: Floats
 
+
+class Interval(Trusted, IntervalFields):
+    """The curator of DP-UCB-INT: at n rewards, the mean with noise of scale n^(v/2-1), that is n^(-v/2)-private.
+
+    A mean is released when the count *reaches* a new release point, and kept. (As printed it is drawn anew in every
+    round in which an arm's count is a multiple of the interval, which is not private.)
+
+    >>> curator = Interval.start(2, epsilon=1.0, delta=math.exp(-10), v=1.1, schedule="constant")
+    >>> int(curator.release_points[0])
+    253
+    """
+
+    __slots__ = ()
+
     @classmethod
     def start(
         cls, arms: int, *, epsilon: float, delta: float, v: float, schedule: str, horizon: int | None = None
@@ -55,16 +62,18 @@ class Interval(NamedTuple):
         """A fresh curator; the interval follows from the target by Corollary 3.2, or from the exact accounting."""
         epsilon, delta, v = positive("epsilon", epsilon), fraction("delta", delta), positive("v", v)
         if not 1.0 < v <= 1.5:
-            raise InputError(f"v must be in (1, 1.5], got {v}")
+            raise InputError("v", f"must be in (1, 1.5], got {v}")
         horizon = None if horizon is None else at_least("horizon", horizon, 1)
         if known("schedule", schedule, (*SCHEDULES, EXACT)) == EXACT:
             if horizon is None:
-                raise InputError("horizon is required by schedule=exact, got none")
+                raise InputError("horizon", "is required by schedule=exact, got none")
             rate, code, most = 1.0 / (_exact_interval(epsilon, delta, v, horizon) - 0.5), CONSTANT, horizon
         else:
             rate, code, most = interval_rate(epsilon, delta, v), SCHEDULES[schedule], 0
-        if rate * MOST < 1.0:
-            raise InputError(f"epsilon must be larger: the first release would need over 2^53 rewards, got {epsilon}")
+        if rate * MAX_EXACT_INT < 1.0:
+            raise InputError(
+                "epsilon", f"must be larger: the first release would need over 2^53 rewards, got {epsilon}"
+            )
         return cls(
             epsilon,
             delta,
@@ -83,12 +92,6 @@ class Interval(NamedTuple):
         promise = Guarantee.central(self.epsilon, self.delta)
         return promise.under(f"at most {self.most_rounds} rounds") if self.most_rounds else promise
 
-    def respond(self, reward: float, level: float, rng: Rng) -> float:
-        return reward
-
-    def accepts(self, response: float) -> bool:
-        return True  # clipped in ``add``
-
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.pulls[arm] += 1
         self.raw_sums[arm] += unit(response)
@@ -98,12 +101,9 @@ class Interval(NamedTuple):
         """Release the arm's mean if its count has reached the next release point."""
         n = self.pulls[arm]
         if n >= self.release_points[arm]:
-            self.means[arm] = laplace(self.raw_sums[arm] / n, 1.0 / n, float(n) ** (-0.5 * self.v), rng)
+            self.means[arm] = laplace(self.raw_sums[arm], 1.0, float(n) ** (-0.5 * self.v), rng) / n
             self.counts[arm] = n
             self.release_points[arm] = next_release(n, self.rate, self.v, self.schedule)
-
-    def close(self, arm: int, rng: Rng) -> None:
-        pass
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
         played = 0
@@ -119,9 +119,6 @@ class Interval(NamedTuple):
                 break
         return played
 
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.counts[arm] > 0
-
     def mean(self, arm: int) -> float:
         return self.means[arm]
 
@@ -133,6 +130,3 @@ class Interval(NamedTuple):
     def samples(self, arm: int, ahead: int) -> float:
         n = self.pulls[arm] + ahead
         return float(self.counts[arm] if n < self.release_points[arm] else n)
-
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return 0.0

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dpbandits.protocols import NO_LINE, Curator, Environment, Rng
+from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["one_by_one"]
+from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.protocols import NO_LINE, Curator, Environment
+from dpbandits.types import Rng
+
+__all__ = ["OneByOne", "one_by_one"]
+
+Inner = TypeVar("Inner", bound=Curator)
 
 
 def one_by_one(
     curator: Curator, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng
 ) -> int:
-    """Play ``arm`` n times, or until its released mean is no longer above ``line``; how many rounds that took."""
+    """Play ``arm`` n times, or until its released mean is no longer above ``line``; return how many rounds it took."""
     for played in range(1, n + 1):
         level = environment.population.level(rewards)
         response = curator.respond(environment.draw(arm, rewards), level, noise)
@@ -18,3 +24,63 @@ def one_by_one(
         if line > NO_LINE and curator.mean(arm) <= line:
             return played
     return n
+
+
+class OneByOne(NamedTuple, Generic[Inner]):
+    """The same curator without bulk draws: what those are compared with.
+
+    >>> from dpbandits.curators import Batch
+    >>> OneByOne(Batch.start(2, epsilon=1.0)).guarantee().epsilon
+    1.0
+    """
+
+    inner: Inner
+
+    @property
+    def by_stint(self) -> bool:
+        return self.inner.by_stint
+
+    @property
+    def others_stand(self) -> bool:
+        return self.inner.others_stand
+
+    @property
+    def counts_ahead(self) -> bool:
+        return self.inner.counts_ahead
+
+    @property
+    def steps(self) -> int:
+        return self.inner.steps
+
+    def guarantee(self) -> Guarantee:
+        return self.inner.guarantee()
+
+    def respond(self, reward: float, level: float, rng: Rng) -> float:
+        return self.inner.respond(reward, level, rng)
+
+    def accepts(self, response: float) -> bool:
+        return self.inner.accepts(response)
+
+    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
+        self.inner.add(arm, response, level, rng)
+
+    def close(self, arm: int, rng: Rng) -> None:
+        self.inner.close(arm, rng)
+
+    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
+        return one_by_one(self.inner, environment, arm, n, line, rewards, noise)
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        return self.inner.ready(arm, confidence)
+
+    def mean(self, arm: int) -> float:
+        return self.inner.mean(arm)
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        return self.inner.lowest(arm, ahead)
+
+    def samples(self, arm: int, ahead: int) -> float:
+        return self.inner.samples(arm, ahead)
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        return self.inner.width(arm, confidence, ahead)

@@ -7,12 +7,12 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.curators.rounds import one_by_one
-from dpbandits.errors import at_least, positive
+from dpbandits.checks import at_least, positive
+from dpbandits.curators.common import Trusted
 from dpbandits.mechanisms import laplace
 from dpbandits.numerics import top_bit, unit
 from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.protocols import Environment, Floats, Integers, Rng
+from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["Tree", "feed_tree"]
 
@@ -38,15 +38,8 @@ def feed_tree(
         releases[row, lower] = total
 
 
-class Tree(NamedTuple):
-    """Private running sums of at most ``horizon`` rewards of each arm: the curator of Private-UCB.
-
-    ``failure`` is log(1/gamma) of Mishra & Thakurta's bound, negative where gamma follows the agent's confidence.
-
-    >>> curator = Tree.start(2, epsilon=1.0, horizon=8, scale=1.0)
-    >>> curator.levels
-    4
-    """
+class TreeFields(NamedTuple):
+    """The fields of ``Tree``."""
 
     claim: float
     epsilon: float
@@ -57,6 +50,19 @@ class Tree(NamedTuple):
     counts: Integers
     raw_nodes: Floats  # (arms, levels)
     releases: Floats  # (arms, levels + 1): private sums, from each level up
+
+
+class Tree(Trusted, TreeFields):
+    """Private running sums of at most ``horizon`` rewards of each arm: the curator of Private-UCB.
+
+    ``failure`` is log(1/gamma) of Mishra & Thakurta's bound, negative where gamma follows the agent's confidence.
+
+    >>> curator = Tree.start(2, epsilon=1.0, horizon=8, scale=1.0)
+    >>> curator.levels
+    4
+    """
+
+    __slots__ = ()
 
     @classmethod
     def start(
@@ -81,33 +87,12 @@ class Tree(NamedTuple):
     def guarantee(self) -> Guarantee:
         return Guarantee.central(self.claim).under(f"at most {2**self.levels - 1} rewards of an arm")
 
-    def respond(self, reward: float, level: float, rng: Rng) -> float:
-        return reward
-
-    def accepts(self, response: float) -> bool:
-        return True  # clipped in ``add``
-
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1
         feed_tree(self.raw_nodes, self.releases, arm, self.counts[arm], unit(response), self.levels, self.epsilon, rng)
 
-    def close(self, arm: int, rng: Rng) -> None:
-        pass
-
-    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        return one_by_one(self, environment, arm, n, line, rewards, noise)
-
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.counts[arm] > 0
-
     def mean(self, arm: int) -> float:
         return self.releases[arm, 0] / self.counts[arm]
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return -math.inf
-
-    def samples(self, arm: int, ahead: int) -> float:
-        return float(self.counts[arm] + ahead)
 
     def width(self, arm: int, confidence: float, ahead: int) -> float:
         failure = confidence if self.failure < 0.0 else self.failure

@@ -1,9 +1,21 @@
 """Who pays: distributions of rewards, problems of the papers, a user's own log; and the users' privacy levels."""
 
+from dpbandits.environments.arms import Arms, parse_arms
 from dpbandits.environments.bernoulli import Bernoulli
+from dpbandits.environments.levels import Levels, NormalLevels, Population, parse_levels
 from dpbandits.environments.mixed import Mixed
-from dpbandits.environments.population import Levels, NormalLevels, parse_levels
 from dpbandits.environments.problems import PROBLEMS
-from dpbandits.environments.text import build, parse_arms
+from dpbandits.environments.scripted import Scripted
 
-__all__ = ["PROBLEMS", "Bernoulli", "Levels", "Mixed", "NormalLevels", "build", "parse_arms", "parse_levels"]
+__all__ = [
+    "PROBLEMS",
+    "Arms",
+    "Bernoulli",
+    "Levels",
+    "Mixed",
+    "NormalLevels",
+    "Population",
+    "Scripted",
+    "parse_arms",
+    "parse_levels",
+]

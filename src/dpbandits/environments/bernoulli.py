@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.environments.population import Levels, NormalLevels
-from dpbandits.mechanisms import successes
+from dpbandits.draws import successes
+from dpbandits.environments.population import NOBODY, Users
 from dpbandits.numerics import sigmoid
-from dpbandits.protocols import Floats, Integers, Rng
+from dpbandits.types import Floats, Integers, Rng
 
 
 class Bernoulli(NamedTuple):
@@ -23,14 +24,14 @@ class Bernoulli(NamedTuple):
     means: Floats
     unit_means: Floats
     sigmoid_means: Floats
-    population: Levels | NormalLevels
+    population: Users
 
     @classmethod
-    def start(cls, means: list[float], population: Levels | NormalLevels | None = None) -> Self:
+    def start(cls, means: Sequence[float], population: Users = NOBODY) -> Self:
         """Arms with these means, for users with these levels."""
         array = np.array(means, np.float64)
         shifted = np.array([p * sigmoid(1.0) + (1.0 - p) * sigmoid(0.0) for p in means])
-        return cls(array, array.copy(), shifted, population or Levels.start([0.0]))
+        return cls(array, array.copy(), shifted, population)
 
     def reorder(self, order: Integers) -> Self:
         """The same arms in another order."""

@@ -1,4 +1,7 @@
-"""What one arm pays: a distribution by name and parameters, with the expectations that the simulator needs."""
+"""What one arm pays: a distribution by name and parameters, with the expectations that the simulator needs.
+
+To add one: a subclass here, and its branch in ``draw``. Texts, simulation and bounds find it in ``DISTRIBUTIONS``.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,39 @@ import numpy as np
 
 from dpbandits.errors import InputError
 from dpbandits.numerics import sigmoid
-from dpbandits.protocols import Floats
+from dpbandits.types import Floats, Rng
 
-__all__ = ["DISTRIBUTIONS", "Beta", "Choice", "Coin", "Distribution", "Normal", "Uniform"]
+__all__ = ["DISTRIBUTIONS", "Beta", "Choice", "Coin", "Distribution", "Normal", "Uniform", "draw", "shortest"]
+
+BERNOULLI, BETA, UNIFORM, NORMAL, CHOICE = range(5)
+
+
+def draw(code: int, first: float, second: float, values: Floats, start: int, size: int, rng: Rng) -> float:
+    """One reward of the distribution with this code and these parameters; ``values[start:start+size]`` is a choice's.
+
+    >>> draw(UNIFORM, 2.0, 2.5, np.zeros(1), 0, 0, np.random.default_rng(0)) < 2.5
+    True
+    """
+    if code == BERNOULLI:
+        return 1.0 if rng.random() < first else 0.0
+    if code == BETA:
+        return rng.beta(first, second)
+    if code == UNIFORM:
+        return first + (second - first) * rng.random()
+    if code == NORMAL:
+        return first + second * rng.standard_normal()
+    if code == CHOICE:
+        return values[start + int(rng.random() * size)]
+    raise ValueError("no branch draws from a distribution with this code")
+
+
+def shortest(x: float) -> str:
+    """The shortest text that reads as exactly this number.
+
+    >>> shortest(0.1), shortest(2.0), shortest(1e300)
+    ('0.1', '2', '1e+300')
+    """
+    return repr(float(x)).removesuffix(".0")
 
 
 def _integral(function: Callable[[float], float], low: float, high: float, breaks: tuple[float, ...] = ()) -> float:
@@ -26,11 +59,11 @@ def _integral(function: Callable[[float], float], low: float, high: float, break
 
 @dataclass(frozen=True)
 class Distribution:
-    """One arm. Subclasses say what differs; ``code`` tells compiled code which one it is."""
+    """One arm. Subclasses say what differs; ``code`` tells ``draw`` which one it is."""
 
     code: ClassVar[int]
     name: ClassVar[str]
-    arity: ClassVar[int]
+    arity: ClassVar[int]  # how many parameters
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -45,31 +78,51 @@ class Distribution:
         """The least and the largest reward."""
         raise NotImplementedError
 
+    @property
+    def atoms(self) -> tuple[Floats, Floats] | None:
+        """The values of a discrete distribution and their probabilities; None for a continuous one."""
+        return None
+
+    @property
+    def binary(self) -> bool:
+        """Whether every reward is 0 or 1."""
+        return self.atoms is not None and bool(np.isin(self.atoms[0], (0.0, 1.0)).all())
+
     def above(self, x: float) -> float:
         """The probability of a reward above x."""
+        raise NotImplementedError
+
+    def quantile(self, share: float) -> float:
+        """The reward that this share of the rewards does not exceed, of a continuous distribution."""
         raise NotImplementedError
 
     def clipped_mean(self, low: float, high: float) -> float:
         """The mean of the reward clipped to [low, high] and mapped to [0, 1]."""
         if low <= self.support[0] and self.support[1] <= high:
             return (self.mean - low) / (high - low)
+        if self.atoms is not None:
+            values, weights = self.atoms
+            return float(np.dot(weights, (np.clip(values, low, high) - low) / (high - low)))
         return _integral(self.above, low, high, self.support) / (high - low)
 
     def sigmoid_mean(self, low: float = -math.inf, high: float = math.inf) -> float:
         """The mean of the logistic function of the reward, which a finite range first clips and maps to [0, 1]."""
-        if math.isinf(low):
-            low, high, scale, shift = self.support[0], self.support[1], 1.0, 0.0
-        else:
-            scale, shift = 1.0 / (high - low), -low / (high - low)
+        bounded = math.isfinite(low)
+        if self.atoms is not None:
+            values, weights = self.atoms
+            values = (np.clip(values, low, high) - low) / (high - low) if bounded else values
+            return math.fsum(float(w) * sigmoid(float(v)) for v, w in zip(values, weights, strict=True))
+        scale, shift = (1.0 / (high - low), -low / (high - low)) if bounded else (1.0, 0.0)
+        least, most = (low, high) if bounded else self.support
 
         def slope(x: float) -> float:
             y = sigmoid(scale * x + shift)
             return y * (1.0 - y) * scale * self.above(x)
 
-        return sigmoid(scale * low + shift) + _integral(slope, low, high, self.support)
+        return sigmoid(scale * least + shift) + _integral(slope, least, most, self.support)
 
     def __str__(self) -> str:
-        return f"{self.name}({','.join(f'{p:g}' for p in self.parameters)})"
+        return f"{self.name}({','.join(map(shortest, self.parameters))})"
 
 
 @dataclass(frozen=True)
@@ -77,11 +130,11 @@ class Coin(Distribution):
     """1 with probability p, otherwise 0."""
 
     p: float
-    code, name, arity = 0, "bernoulli", 1
+    code, name, arity = BERNOULLI, "bernoulli", 1
 
     def __post_init__(self) -> None:
         if not 0 <= self.p <= 1:
-            raise InputError(f"the mean of a bernoulli arm must be in [0, 1], got {self.p:g}")
+            raise InputError("arms", f": the mean of a bernoulli arm must be in [0, 1], got {self.p:g}")
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -95,8 +148,9 @@ class Coin(Distribution):
     def support(self) -> tuple[float, float]:
         return (0.0, 1.0)
 
-    def above(self, x: float) -> float:
-        return 1.0 if x < 0 else self.p if x < 1 else 0.0
+    @property
+    def atoms(self) -> tuple[Floats, Floats]:
+        return np.array([0.0, 1.0]), np.array([1.0 - self.p, self.p])
 
 
 @dataclass(frozen=True)
@@ -105,11 +159,11 @@ class Beta(Distribution):
 
     a: float
     b: float
-    code, name, arity = 1, "beta", 2
+    code, name, arity = BETA, "beta", 2
 
     def __post_init__(self) -> None:
         if not (0 < self.a < math.inf and 0 < self.b < math.inf):
-            raise InputError(f"the parameters of a beta arm must be positive and finite, got {self}")
+            raise InputError("arms", f": the parameters of a beta arm must be positive and finite, got {self}")
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -128,6 +182,11 @@ class Beta(Distribution):
 
         return float(1.0 - betainc(self.a, self.b, min(max(x, 0.0), 1.0)))
 
+    def quantile(self, share: float) -> float:
+        from scipy.special import betaincinv
+
+        return float(betaincinv(self.a, self.b, share))
+
 
 @dataclass(frozen=True)
 class Uniform(Distribution):
@@ -135,11 +194,11 @@ class Uniform(Distribution):
 
     low: float
     high: float
-    code, name, arity = 2, "uniform", 2
+    code, name, arity = UNIFORM, "uniform", 2
 
     def __post_init__(self) -> None:
         if not -math.inf < self.low < self.high < math.inf:
-            raise InputError(f"a uniform arm needs low < high, both finite, got {self}")
+            raise InputError("arms", f": a uniform arm needs low < high, both finite, got {self}")
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -156,6 +215,9 @@ class Uniform(Distribution):
     def above(self, x: float) -> float:
         return min(max((self.high - x) / (self.high - self.low), 0.0), 1.0)
 
+    def quantile(self, share: float) -> float:
+        return self.low + share * (self.high - self.low)
+
 
 @dataclass(frozen=True)
 class Normal(Distribution):
@@ -163,11 +225,11 @@ class Normal(Distribution):
 
     center: float
     sd: float
-    code, name, arity = 3, "normal", 2
+    code, name, arity = NORMAL, "normal", 2
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.center) and 0 < self.sd < math.inf):
-            raise InputError(f"a normal arm needs a finite mean and a positive sd, got {self}")
+            raise InputError("arms", f": a normal arm needs a finite mean and a positive sd, got {self}")
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -184,6 +246,11 @@ class Normal(Distribution):
     def above(self, x: float) -> float:
         return 0.5 * math.erfc((x - self.center) / (self.sd * math.sqrt(2.0)))
 
+    def quantile(self, share: float) -> float:
+        from scipy.special import ndtri
+
+        return self.center + self.sd * float(ndtri(share))
+
     def sigmoid_mean(self, low: float = -math.inf, high: float = math.inf) -> float:
         if math.isfinite(low):
             return super().sigmoid_mean(low, high)
@@ -195,15 +262,20 @@ class Normal(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Choice(Distribution):
-    """One of these values, each as likely as the others; also a user's log, resampled."""
+    """One of these values, each as likely as the others; also one arm of a user's log, resampled."""
 
     values: Floats
-    label: str = ""
-    code, name, arity = 4, "choice", -1
+    code, name, arity = CHOICE, "choice", -1
 
     def __post_init__(self) -> None:
         if self.values.size == 0 or not np.isfinite(self.values).all():
-            raise InputError(f"a choice arm needs at least one value, all finite, got {self}")
+            raise InputError("arms", f": a choice arm needs at least one value, all finite, got {self}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Choice) and np.array_equal(self.values, other.values)
+
+    def __hash__(self) -> int:
+        return hash(self.values.tobytes())
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -217,18 +289,10 @@ class Choice(Distribution):
     def support(self) -> tuple[float, float]:
         return (float(self.values.min()), float(self.values.max()))
 
-    def above(self, x: float) -> float:
-        return float(np.mean(self.values > x))
-
-    def clipped_mean(self, low: float, high: float) -> float:
-        return float(np.mean((np.clip(self.values, low, high) - low) / (high - low)))
-
-    def sigmoid_mean(self, low: float = -math.inf, high: float = math.inf) -> float:
-        values = self.values if math.isinf(low) else (np.clip(self.values, low, high) - low) / (high - low)
-        return math.fsum(sigmoid(float(v)) for v in values) / values.size
-
-    def __str__(self) -> str:
-        return self.label or super().__str__()
+    @property
+    def atoms(self) -> tuple[Floats, Floats]:
+        values, counts = np.unique(self.values, return_counts=True)
+        return values, counts / self.values.size
 
 
 DISTRIBUTIONS: dict[str, type[Distribution]] = {cls.name: cls for cls in (Coin, Beta, Uniform, Normal, Choice)}

@@ -14,4 +14,4 @@ def number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{name} must be a number, got '{text.strip()}'") from None
+        raise InputError(name, f"must be a number, got '{text.strip()}'") from None

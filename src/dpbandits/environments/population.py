@@ -1,107 +1,89 @@
-"""The privacy levels of the users who come, as text and as draws."""
+"""Users as they come: draws of their privacy levels, for simulations."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.environments.numbers import number
-from dpbandits.errors import InputError
+from dpbandits.environments.levels import Levels, Population
 from dpbandits.mechanisms import attenuation
-from dpbandits.protocols import Floats, Rng
+from dpbandits.types import Floats, Rng
 
-__all__ = ["Levels", "NormalLevels", "parse_levels"]
-
-HIGHEST = 100.0
+__all__ = ["NOBODY", "ListedUsers", "NormalUsers", "Users", "users_of"]
 
 
-class Levels(NamedTuple):
+class ListedUsers(NamedTuple):
     """Every user has one of these levels, each as likely as the others.
 
-    >>> Levels.start([0.2, 1.0]).share_of_at_least(0.5)
-    0.5
+    >>> ListedUsers.start([0.2, 1.0]).values.tolist()
+    [0.2, 1.0]
     """
 
     values: Floats  # ascending
     attenuations: Floats  # of a private bit, at each of the levels
 
     @classmethod
-    def start(cls, values: Sequence[float]) -> Self:
-        """The population of users with these levels."""
+    def start(cls, values: list[float]) -> Self:
+        """Users with these levels."""
         ordered = sorted(values)
         return cls(np.array(ordered), np.array([attenuation(value) for value in ordered]))
 
     def level(self, rng: Rng) -> float:
-        if self.values.size == 1:
+        if len(self.values) == 1:
             return self.values[0]
-        return self.values[int(rng.random() * self.values.size)]
+        return self.values[int(rng.random() * len(self.values))]
 
     def bit_slope(self, least: float, rng: Rng) -> float:
-        i = int(rng.random() * self.values.size) if self.values.size > 1 else 0
+        i = int(rng.random() * len(self.values)) if len(self.values) > 1 else 0
         slope = self.attenuations[i]
         return slope if self.values[i] >= least else 0.0
 
     def bit_slopes(self, least: float) -> tuple[Floats, float]:
         first = 0
-        while first < self.values.size and self.values[first] < least:
+        while first < len(self.values) and self.values[first] < least:
             first += 1
-        return self.attenuations[first:], 1.0 - first / self.values.size
-
-    def share_of_at_least(self, level: float) -> float:
-        """The share of users whose level is at least ``level``."""
-        return float(np.mean(self.values >= level))
+        return self.attenuations[first:], 1.0 - first / len(self.values)
 
 
-class NormalLevels(NamedTuple):
-    """Normally distributed levels, clipped to [0, 100].
+class NormalUsers(NamedTuple):
+    """Users with normally distributed levels, clipped to [0, high]."""
 
-    >>> round(NormalLevels(1.0, 1.0).share_of_at_least(1.0), 6)
-    0.5
-    """
-
-    center: float
+    mean: float
     sd: float
+    high: float
+    none: Floats  # (0,): the attenuations that can be listed
+
+    @classmethod
+    def start(cls, mean: float, sd: float, high: float) -> Self:
+        """Users with these levels."""
+        return cls(mean, sd, high, np.zeros(0))
 
     def level(self, rng: Rng) -> float:
-        return min(max(self.center + self.sd * rng.standard_normal(), 0.0), HIGHEST)
+        return min(max(self.mean + self.sd * rng.standard_normal(), 0.0), self.high)
 
     def bit_slope(self, least: float, rng: Rng) -> float:
         level = self.level(rng)
         return attenuation(level) if level >= least else 0.0
 
     def bit_slopes(self, least: float) -> tuple[Floats, float]:
-        return np.zeros(0), 0.0
-
-    def share_of_at_least(self, level: float) -> float:
-        """The share of users whose level is at least ``level``."""
-        if level > HIGHEST:
-            return 0.0
-        return 0.5 * math.erfc((level - self.center) / (self.sd * math.sqrt(2.0)))
+        return self.none, 0.0
 
 
-def parse_levels(text: str) -> Levels | NormalLevels:
-    """The population that ``constant(1)``, ``choice(0,0.2,1,2,100)`` or ``normal(1,1)`` describes.
+Users = ListedUsers | NormalUsers
 
-    >>> parse_levels("choice(0,0.2,1,2,100)").share_of_at_least(1)
-    0.6
+#: Where nobody has a level: the policy has one epsilon for all, or none.
+NOBODY = ListedUsers.start([0.0])
+
+
+def users_of(population: Population | None) -> Users:
+    """The users of a population.
+
+    >>> type(users_of(Levels.of([1.0]))).__name__
+    'ListedUsers'
     """
-    match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text)
-    if match is None:
-        raise InputError(f"levels must be constant(e), choice(e,...) or normal(mean,sd), got '{text}'")
-    name, values = match[1], [number("levels", part) for part in match[2].split(",")]
-    if not all(math.isfinite(value) for value in values):
-        raise InputError(f"levels must be finite and not negative, got '{text}'")
-    if name == "normal" and len(values) == 2:
-        if not values[1] > 0:
-            raise InputError(f"levels: the sd of a normal population must be positive, got {values[1]:g}")
-        return NormalLevels(values[0], values[1])
-    if (name == "constant" and len(values) == 1) or name == "choice":
-        for value in values:
-            if value < 0:
-                raise InputError(f"levels must be finite and not negative, got {value:g}")
-        return Levels.start(values)
-    raise InputError(f"levels must be constant(e), choice(e,...) or normal(mean,sd), got '{text}'")
+    if population is None:
+        return NOBODY
+    if isinstance(population, Levels):
+        return ListedUsers.start(list(population.sample))
+    return NormalUsers.start(population.mean, population.sd, population.high)

@@ -1,10 +1,13 @@
-"""Exact noise for deployment: pure epsilon-privacy of integers, with no floating point between reward and release.
+"""Exact noise for deployment: pure epsilon-privacy of integers, and of floats on a grid where their sums are exact.
 
-Standard library only, and a package of its own: ``mechanisms`` draws simulation noise and imports numpy, which a user's
-device need not have; ``client`` and the live curators both stand on this.
+This package uses only the standard library, because a user's device may not have numpy. It is separate from
+``mechanisms``, which draws simulation noise and imports numpy. ``client`` and the live curators use it.
 """
 
-from dpbandits.exact.curators import (
+from dpbandits.exact.noise import ExactNoise, GridNoise, Noise, RiggedNoise, SystemNoise, require_exact
+from dpbandits.exact.probability import Probability, exponential, logistic
+from dpbandits.exact.rational import Exactly, rational
+from dpbandits.exact.responses import (
     BernoulliCurator,
     LaplaceCurator,
     LocalCurator,
@@ -12,9 +15,6 @@ from dpbandits.exact.curators import (
     SigmoidCurator,
     on_grid,
 )
-from dpbandits.exact.noise import ExactNoise, Noise, RiggedNoise, SystemNoise, require_exact
-from dpbandits.exact.probability import Probability, exponential, logistic
-from dpbandits.exact.rational import Exactly, rational
 from dpbandits.exact.sampling import DiscreteLaplace, Flip
 from dpbandits.exact.sums import IntegerSum
 
@@ -24,6 +24,7 @@ __all__ = [
     "ExactNoise",
     "Exactly",
     "Flip",
+    "GridNoise",
     "IntegerSum",
     "LaplaceCurator",
     "LocalCurator",

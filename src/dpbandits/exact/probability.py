@@ -1,8 +1,9 @@
-"""Probabilities known to every bit: integers that enclose them, and as many bits as a comparison asks for.
+"""Exact probabilities: integers enclose a probability, to as many bits as a comparison needs.
 
-Two are needed, e^-x and 1/(1 + e^x), for rational x > 0. Both are transcendental (Lindemann 1882), so their binary
-digits never end and no enclosure stays undecided for ever: Ziv's loop ("Fast evaluation of elementary mathematical
-functions with correctly rounded last bit", 1991) ends. Only integers are used; ``clients/js`` holds the same lines.
+Two probabilities are needed, e^-x and 1/(1 + e^x), for rational x > 0. Both are transcendental (Lindemann 1882), so
+their binary digits never end, and a narrow enough enclosure decides any digit. Hence Ziv's loop ("Fast evaluation of
+elementary mathematical functions with correctly rounded last bit", 1991) ends. Only integers are used. ``clients/js``
+contains the same code.
 """
 
 from __future__ import annotations
@@ -11,21 +12,22 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-#: Random bits are compared with a probability this many at a time.
+#: How many random bits are compared with a probability at a time.
 WORD = 64
 
 _MASK = (1 << WORD) - 1
 
-#: Where random bytes come from: called with how many.
+#: A source of random bytes, called with the number of bytes.
 Entropy = Callable[[int], bytes]
 
 
 def enclose_exp(x: Fraction, bits: int) -> tuple[int, int]:
     """Integers low <= e^-x 2^bits <= high, for x > 0.
 
-    With y = x / 2^k below 1/4, Taylor's terms of e^-y are rounded down one from another. Each is then less than 2 too
-    small, and what follows the first zero adds up to less than 2: n terms err by less than 2n + 2. The k squarings that
-    lead back to e^-x round outwards, and at most double the width each, which the k + 16 further bits absorb.
+    Let y = x / 2^k be below 1/4. Each Taylor term of e^-y is computed from the one before and rounded down, so it is
+    too small by less than 2. The terms after the first zero add up to less than 2. So n terms have an error of less
+    than 2n + 2. The k squarings that lead back to e^-x round outwards. Each at most doubles the width of the enclosure,
+    which the k + 16 extra bits absorb.
 
     >>> enclose_exp(Fraction(1), 20)  # 1048576 / e = 385749.5
     (385749, 385750)
@@ -47,7 +49,7 @@ def enclose_exp(x: Fraction, bits: int) -> tuple[int, int]:
 
 
 def enclose_logistic(x: Fraction, bits: int) -> tuple[int, int]:
-    """Integers low <= 2^bits / (1 + e^x) <= high, for x > 0: the rising function z / (1 + z) of z = e^-x.
+    """Integers low <= 2^bits / (1 + e^x) <= high, for x > 0, from the increasing function z / (1 + z) of z = e^-x.
 
     >>> enclose_logistic(Fraction(1), 20)  # 1048576 / (1 + e) = 282005.5
     (282005, 282006)
@@ -58,7 +60,7 @@ def enclose_logistic(x: Fraction, bits: int) -> tuple[int, int]:
 
 
 class Probability:
-    """A probability whose binary digits are worked out as they are asked for.
+    """A probability whose binary digits are computed on demand.
 
     >>> hex(logistic(Fraction(1)).word(0))
     '0x44d9585152ea1935'
@@ -88,9 +90,10 @@ class Probability:
             guard *= 2
 
     def draw(self, entropy: Entropy, known: int = 0) -> bool:
-        """True with exactly this probability: uniform bits against its digits, until they differ.
+        """True with exactly this probability: uniform bits are compared with its digits until they differ.
 
-        ``known`` words have been compared, and were equal: the k-th comparison happens with probability 2^-64k.
+        The first ``known`` words have been compared already, and were equal. A comparison after k equal words happens
+        with probability 2^-64k.
         """
         while True:
             uniform, word = int.from_bytes(entropy(WORD // 8), "little"), self.word(known)
@@ -111,7 +114,7 @@ def exponential(x: Fraction) -> Probability:
 
 @lru_cache(maxsize=4096)
 def logistic(x: Fraction) -> Probability:
-    """1 / (1 + e^x): how often randomised response at level x answers falsely.
+    """1 / (1 + e^x): the probability that randomised response at epsilon x answers falsely.
 
     >>> logistic(Fraction(1000)).word(0), logistic(Fraction(1000)).word(22) > 0
     (0, True)

@@ -1,4 +1,4 @@
-"""The two random variables that all exact noise is made of: a bit turned over, and the discrete Laplace."""
+"""The two samplers that all exact noise is made of: a bit flip, and the discrete Laplace distribution."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from operator import eq, lt
 
 from dpbandits.exact.probability import WORD, Entropy, Probability, exponential, logistic
 
-#: e^-45 is below 2^-64: bits of a geometric variable that are rarer are drawn together, as its tail.
-_RARE = 45
+#: Bits of a geometric variable that are rarer than e^-45, which is below 2^-64, are drawn together as its tail.
+_TAIL_EXPONENT = 45
 
 _TO_DIGITS = bytes.maketrans(b"\x00\x01", b"01")
 
 
 class Flip:
-    """Turns a bit over with exactly the given probability: one random word, two comparisons, save once in 2^64 draws.
+    """Flips a bit with exactly the given probability.
+
+    A draw takes one random word and two comparisons. Once in 2^64 draws it takes more.
 
     >>> Flip(logistic(Fraction(1)), bytes)(True)  # for tests: all random bits are zero
     False
@@ -38,28 +40,28 @@ class Flip:
 
 @lru_cache(maxsize=256)
 def bit_probabilities(rate: Fraction) -> tuple[Probability, ...]:
-    """The independent coins that make a geometric variable, P(G >= k) = e^(-rate k): its tail, then bits from the top.
+    """The probabilities of the independent bits of a geometric variable G, where P(G >= k) = e^(-rate k).
 
-    Bit i is 1 with probability 1 / (1 + e^(rate 2^i)) whatever the others are, because P(G = k) is a product over the
-    bits of k (Dwork et al., "Our data, ourselves", 2006). With n bits kept, G >> n is geometric at the
-    rate 2^n rate; "the tail" is the coin that asks whether it is more than 0.
+    The tail comes first, then the bits from the highest down. Bit i is 1 with probability 1 / (1 + e^(rate 2^i)),
+    independently of the others, because P(G = k) is a product over the bits of k (Dwork et al., "Our data, ourselves",
+    2006). With n bits kept, G >> n is geometric with rate 2^n rate. The tail bit is 1 if G >> n is more than 0.
 
     >>> len(bit_probabilities(Fraction(1, 1 << 16)))  # 22 bits and the tail
     23
     """
     bits = 0
-    while rate * (1 << bits) < _RARE:
+    while rate * (1 << bits) < _TAIL_EXPONENT:
         bits += 1
     tail = exponential(rate * (1 << bits))
     return (tail, *(logistic(rate * (1 << i)) for i in reversed(range(bits))))
 
 
 class DiscreteLaplace:
-    """Adds integer noise, P(k) proportional to e^(-rate |k|), exactly: the difference of two geometric variables.
+    """Adds integer noise, exactly with P(k) proportional to e^(-rate |k|): the difference of two geometric variables.
 
-    An integer that one reward moves by at most s becomes purely (rate s)-private: delta is 0, because the tail is
-    drawn too. Every draw takes the same random bytes and the same comparisons, save once in 2^58 draws or so:
-    no rejection loop, whose length would tell the size of the noise to who can time it (Jin et al. 2022).
+    If one reward changes an integer by at most s, the noisy integer is (rate s)-private. Delta is 0, because the tail
+    is drawn too. Every draw takes the same number of random bytes and comparisons, except about once in 2^58 draws.
+    There is no rejection loop, whose running time would reveal the size of the noise (Jin et al. 2022).
 
     >>> noise = DiscreteLaplace(Fraction(1, 1 << 16), lambda n: b"\\xff" * n)  # for tests: no bit is set
     >>> noise(7), noise.bytes_per_draw
@@ -80,14 +82,14 @@ class DiscreteLaplace:
 
     def __call__(self, value: int) -> int:
         uniforms = self._unpack(self._entropy(self.bytes_per_draw))
-        # All comparisons first, then one number from their outcomes: no branch on a bit of the noise.
+        # Make all comparisons first, then one number from their outcomes: no branch depends on a bit of the noise.
         bits = int(bytes(map(lt, uniforms, self._words)).translate(_TO_DIGITS), 2)
         if any(map(eq, uniforms, self._words)):
             return value + self._settle(uniforms)
         return value + (bits >> self._width) - (bits & (1 << self._width) - 1)
 
     def _settle(self, uniforms: tuple[int, ...]) -> int:
-        """The noise when some first word did not decide: also the only way to a tail, whose first word is 0."""
+        """The noise if some first words were equal. A tail can only occur here, because its first word is 0."""
         bits = 0
         for uniform, word, probability in zip(uniforms, self._words, 2 * self.probabilities, strict=True):
             decided = uniform < word if uniform != word else probability.draw(self._entropy, known=1)
@@ -96,7 +98,7 @@ class DiscreteLaplace:
         return self._extend(first) - self._extend(second)
 
     def _extend(self, geometric: int) -> int:
-        """A geometric variable whose tail bit, if set, stands for 1 or more."""
+        """Completes a geometric variable: if its tail bit is set, the tail is 1 or more."""
         step = 1 << self._width - 1
         more = geometric >= step
         while more:

@@ -1,19 +1,20 @@
-"""Sums of rewards as integers: what a live central curator keeps, and the one release that it makes of them."""
+"""Sums of rewards as integers, for a live central curator, and the single release of each sum."""
 
 from __future__ import annotations
 
-from dpbandits.errors import InputError, at_least
-from dpbandits.exact.curators import LAPLACE_GRID, on_grid
+from dpbandits.checks import at_least
+from dpbandits.errors import InputError
 from dpbandits.exact.noise import Noise, SystemNoise
 from dpbandits.exact.rational import Exactly, rational
+from dpbandits.exact.responses import LAPLACE_GRID, on_grid
 
 
 class IntegerSum:
     """A sum of rewards in [0, 1], in units of 2^-16, and its epsilon-private release.
 
-    Integer addition is exact, so the order of rewards tells nothing and one reward moves the sum by at most 2^16
-    (floating-point sums promise neither: Casacuberta et al. 2022). The noise is drawn once: whoever reads the release
-    again reads the same number. ``raw_total`` never leaves the curator, except to be frozen with an open stint.
+    Integer addition is exact. So the sum does not depend on the order of the rewards, and one reward changes it by at
+    most 2^16. Floating-point sums have neither property (Casacuberta et al. 2022). The noise is drawn once, so a
+    repeated release is the same number. ``raw_total`` never leaves the curator, except to be frozen with an open stint.
 
     >>> from dpbandits.exact.noise import RiggedNoise
     >>> total = IntegerSum("1", RiggedNoise(lambda n: b"\\xff" * n))  # for tests: this noise is 0
@@ -33,9 +34,9 @@ class IntegerSum:
         self.count = at_least("count", count, 0)
 
     def add(self, reward: float) -> None:
-        """One more reward, clamped to [0, 1]. A sum that has been released takes no more."""
+        """Add a reward, clamped to [0, 1]. A released sum accepts no more rewards."""
         if self._released is not None:
-            raise InputError(f"rewards must come before the release, got one more after {self.count}")
+            raise InputError("rewards", f"must come before the release, got one more after {self.count}")
         self.raw_total += on_grid(reward, LAPLACE_GRID)
         self.count += 1
 
@@ -46,5 +47,5 @@ class IntegerSum:
         return self._released
 
     def value(self) -> float:
-        """The private sum in the reward's unit: post-processing."""
+        """The private sum in the unit of the reward. This is post-processing."""
         return self.release() / (1 << LAPLACE_GRID)

@@ -1,1 +1,1 @@
-"""Every figure and printed number of the four papers, a verdict on each claim, and comparisons of your own."""
+"""The figures and printed numbers of four papers, a verdict on each claim, and comparisons defined by users."""

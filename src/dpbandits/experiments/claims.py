@@ -1,4 +1,4 @@
-"""What a paper says about its experiments, and whether it comes out: a record, a measurement, a verdict."""
+"""The claims of papers about their experiments: records, measurements and verdicts."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from dpbandits.protocols import Floats
 from dpbandits.simulation import Trace
+from dpbandits.types import Floats
 
-Verdict = Literal["reproduced", "not reproduced", "cannot be decided"]
+Judgement = Literal["reproduced", "not reproduced", "cannot be decided"]
 
-REPRODUCED: Verdict = "reproduced"
-NOT_REPRODUCED: Verdict = "not reproduced"
-UNDECIDED: Verdict = "cannot be decided"
+REPRODUCED: Judgement = "reproduced"
+NOT_REPRODUCED: Judgement = "not reproduced"
+UNDECIDED: Judgement = "cannot be decided"
 
-#: How often a true ordering may be called false: what three standard errors allow when they are known exactly.
+#: The probability of rejecting a true ordering: that of three standard errors if these are known exactly.
 ERROR_RATE = 2.0 * float(ndtr(-3.0))
-SHOWN = 4  # pairs of an ordering that are written out
+MAX_PAIRS_SHOWN = 4  # pairs of an ordering that are written out
 
 
 @dataclass(frozen=True)
 class Claim:
     """One printed number or ordering.
 
-    ``known`` is why it does not come out, where an earlier run at the paper's scale established that; such a claim does
-    not fail a reproduction. It never decides the verdict, which is measured anew each time.
+    ``known`` explains why the claim is not reproduced, if an earlier run at the paper's scale established that. Such a
+    claim does not fail a reproduction. ``known`` never decides the verdict, which is measured anew each time.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Claim:
     tolerance: str
     known: str = ""
 
-    def finding(self, verdict: Verdict, ours: str, explanation: str = "") -> Finding:
+    def finding(self, verdict: Judgement, ours: str, explanation: str = "") -> Finding:
         """The verdict on this claim, with our number."""
         return Finding(self, verdict, ours, explanation or (self.known if verdict != REPRODUCED else ""))
 
@@ -49,14 +49,19 @@ class Finding:
     """A claim with its verdict."""
 
     claim: Claim
-    verdict: Verdict
+    verdict: Judgement
     ours: str
     explanation: str
 
     @property
     def fails(self) -> bool:
-        """Whether a claim that is expected to come out does not."""
+        """Whether the claim was expected to be reproduced, and was not."""
         return self.verdict == NOT_REPRODUCED and not self.claim.known
+
+    @property
+    def excused(self) -> bool:
+        """Whether the claim was known not to reproduce, and was not reproduced."""
+        return self.verdict == NOT_REPRODUCED and bool(self.claim.known)
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -75,7 +80,7 @@ class Finding:
 
 
 class Estimate(NamedTuple):
-    """A mean with its standard error, from so many runs; infinitely many where it is computed.
+    """A mean with its standard error and its number of runs, which is infinite for a computed value.
 
     >>> str(Estimate(8.4321, 0.0512)), str(Estimate(13107.2, 0.0))
     ('8.43 ± 0.05', '13,107')
@@ -89,7 +94,7 @@ class Estimate(NamedTuple):
 
     @property
     def margin(self) -> float:
-        """Three standard errors, widened as Student's distribution asks when they come from few runs."""
+        """Three standard errors, widened by Student's distribution if they come from few runs."""
         if self.error == 0.0:
             return 0.0
         if self.runs == math.inf:
@@ -121,7 +126,7 @@ def regret(trace: Trace, t: int | None = None) -> Estimate:
 
 
 def ratio(above: Estimate, below: Estimate) -> Estimate:
-    """Their quotient, with the error that follows to first order.
+    """The quotient of two estimates, with its standard error to first order.
 
     >>> ratio(Estimate(10.0, 0.3), Estimate(5.0, 0.2))
     Estimate(value=2.0, error=0.1, runs=inf)
@@ -137,9 +142,9 @@ def difference(a: Estimate, b: Estimate) -> Estimate:
 
 
 def allowed(unit: float, ours: Estimate, printed_runs: int) -> float:
-    """How far from a printed number ours may lie: half its last digit's unit, and three standard errors of both.
+    """How far our number may lie from a printed one: half a unit of its last digit, and three standard errors of both.
 
-    The print's own error is taken to be that of an average over as many runs as it says.
+    The standard error of the printed number is assumed to be that of an average over ``printed_runs`` runs.
 
     >>> round(allowed(0.1, Estimate(8.6, 0.02, 50), 50), 3)
     0.139
@@ -147,8 +152,8 @@ def allowed(unit: float, ours: Estimate, printed_runs: int) -> float:
     return unit / 2 + ours.margin * math.sqrt(1.0 + min(ours.runs, 1e9) / printed_runs)
 
 
-def within(ours: Estimate, target: float, share: float) -> Verdict:
-    """Whether an estimate is within a share of a target, surely.
+def within(ours: Estimate, target: float, share: float) -> Judgement:
+    """Whether an estimate is within a share of a target, beyond its margin.
 
     >>> within(Estimate(1.05, 0.01), 1.0, 0.1), within(Estimate(1.05, 0.03), 1.0, 0.1)
     ('reproduced', 'cannot be decided')
@@ -159,7 +164,7 @@ def within(ours: Estimate, target: float, share: float) -> Verdict:
     return NOT_REPRODUCED if away - ours.margin / target > share else UNDECIDED
 
 
-def compare(lower: Estimate, higher: Estimate) -> Verdict:
+def compare(lower: Estimate, higher: Estimate) -> Judgement:
     """Whether ``lower`` is below ``higher``; undecided within three standard errors of the difference.
 
     >>> compare(Estimate(1.0, 0.1), Estimate(2.0, 0.1)), compare(Estimate(1.0, 0.1), Estimate(1.2, 0.1))
@@ -171,8 +176,8 @@ def compare(lower: Estimate, higher: Estimate) -> Verdict:
     return NOT_REPRODUCED if gap.value < -gap.margin else UNDECIDED
 
 
-def together(verdicts: Sequence[Verdict]) -> Verdict:
-    """All must hold; one that fails is enough."""
+def together(verdicts: Sequence[Judgement]) -> Judgement:
+    """The verdict on a conjunction: one part that fails is enough to fail it."""
     for worst in (NOT_REPRODUCED, UNDECIDED):
         if worst in verdicts:
             return worst
@@ -180,12 +185,12 @@ def together(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def orderings(claim: Claim, pairs: Mapping[str, tuple[Estimate, Estimate]]) -> Finding:
-    """A claim that in each named pair the first is below the second."""
+    """The finding on a claim that in each named pair the first is below the second."""
     verdicts = {name: compare(*pair) for name, pair in pairs.items()}
     odd = [name for name, verdict in verdicts.items() if verdict != REPRODUCED]
     shown = odd or list(pairs)
-    ours = "; ".join(f"{name}: {pairs[name][0]} against {pairs[name][1]}" for name in shown[:SHOWN])
-    more = f"; and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
+    ours = "; ".join(f"{name}: {pairs[name][0]} against {pairs[name][1]}" for name in shown[:MAX_PAIRS_SHOWN])
+    more = f"; and {len(shown) - MAX_PAIRS_SHOWN} more" if len(shown) > MAX_PAIRS_SHOWN else ""
     held = f"{len(pairs) - len(odd)} of {len(pairs)} hold" if len(pairs) > 1 else ""
     verdict = together(list(verdicts.values()))
     why = claim.known if verdict == NOT_REPRODUCED else ""
@@ -197,10 +202,10 @@ def orderings(claim: Claim, pairs: Mapping[str, tuple[Estimate, Estimate]]) -> F
 def printed_ratio(
     claim: Claim, above: Trace, below: Trace, printed: float, unit: float, printed_runs: int, full: bool
 ) -> Finding:
-    """A printed ratio of regrets whose horizon is not printed.
+    """The finding on a printed ratio of regrets whose horizon is not printed.
 
-    At our horizon it must agree within ``allowed``. Where it does not, but did at an earlier checkpoint, the print does
-    not say enough: it cannot be decided. ``full`` is whether our horizon is the one chosen for the paper's scale.
+    At our horizon the ratio must agree within ``allowed``. If it does not, but did at an earlier checkpoint, the claim
+    cannot be decided, because the horizon is not printed. ``full``: our horizon is the one of the paper's scale.
     """
     ours = ratio(regret(above), regret(below))
     text = f"{ours} at {above.horizon:,} rounds"
@@ -223,7 +228,7 @@ def printed_ratio(
 
 
 def below(claim: Claim, ratios: Mapping[str, tuple[Estimate, float]]) -> Finding:
-    """A claim that each named estimate is at most a number."""
+    """The finding on a claim that each named estimate is at most a number."""
     verdict = together([compare(ours, Estimate(most, 0.0)) for ours, most in ratios.values()])
     ours = "; ".join(f"{name}: {ours} (at most {most:.4g})" for name, (ours, most) in ratios.items())
     return claim.finding(verdict, ours, "" if verdict != UNDECIDED else "Within three standard errors of the limit.")

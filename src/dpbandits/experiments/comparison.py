@@ -1,48 +1,39 @@
-"""A comparison of your own: a TOML file read with care, then the same work and the same outputs as a reproduction."""
+"""A user's comparison, defined in a TOML file. It is simulated and reported in the same way as a reproduction."""
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import re
 import time
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dpbandits import __version__
-from dpbandits.errors import InputError, at_least, known, positive
+from dpbandits.checks import at_least, nearest
+from dpbandits.environments import Arms
+from dpbandits.environments.arms import REPLAY
+from dpbandits.errors import InputError
 from dpbandits.experiments import output
-from dpbandits.experiments.cells import Cell
+from dpbandits.experiments.cells import CHECKPOINTS, Cell
 from dpbandits.experiments.engines import engine
 from dpbandits.experiments.panels import Panel, Table, against, regrets
 from dpbandits.experiments.report import Section, versions
 from dpbandits.experiments.work import Watch, fill, traces
 from dpbandits.policies import lookup
-from dpbandits.simulation import Trace
+from dpbandits.simulation import Simulation, Trace
+from dpbandits.simulation.settings import settings
 
-KEYS = {
-    "title": str,
-    "arms": str,
-    "horizon": (int, float),
-    "runs": int,
-    "seed": int,
-    "checkpoints": int,
-    "levels": str,
-    "reward_range": list,
-    "arm_order": str,
-    "epsilons": list,
-    "policy": list,
-}
-POLICY_KEYS = {"name": str, "label": str, "epsilon": (int, float), "epsilons": list, "levels": str, "options": dict}
-KINDS = {str: "text", int: "a whole number", (int, float): "a number", list: "a list", dict: "a table"}
+#: The settings that a [[policy]] table has for itself; all others are shared by all simulations.
+POLICY_SETTINGS = ("epsilon", "levels", "options")
+POLICY_KEYS = ("name", "label", "epsilons", *POLICY_SETTINGS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
-    """What a file asks for."""
+    """The contents of a file."""
 
     title: str
     cells: dict[str, Cell]
@@ -50,21 +41,21 @@ class Comparison:
 
 
 class _File:
-    """A TOML file that knows on which line each key stands."""
+    """A TOML file that can find the line of each key."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
             self.text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
-            raise InputError(f"{path}: cannot be read as a text file") from None
+            raise InputError(str(path), ": cannot be read as a text file") from None
         try:
             self.content = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{path}: not TOML: {error}") from None
+            raise InputError(str(path), f": not TOML: {error}") from None
 
     def line(self, key: str | None, policy: int | None = None) -> int:
-        """The line of a key of the file, or of the ``policy``-th [[policy]] table; of the table if it is not there."""
+        """The line of a top-level key, or of a key of [[policy]] table number ``policy``; else that of the table."""
         table, count, fallback = "", -1, 1
         for number, text in enumerate(self.text.splitlines(), start=1):
             header = re.match(r"\s*\[+\s*([\w.]+)\s*\]+", text)
@@ -79,110 +70,102 @@ class _File:
 
     def fail(self, message: str, key: str | None = None, policy: int | None = None) -> InputError:
         """The error, with the file and the line."""
-        return InputError(f"{self.path}, line {self.line(key, policy)}: {message}")
+        return InputError(str(self.path), f", line {self.line(key, policy)}: {message}")
 
-    def check(self, given: Mapping[str, Any], allowed: Mapping[str, Any], policy: int | None = None) -> None:
-        """Refuse keys that are not allowed, and values of another kind."""
-        for key, value in given.items():
-            try:
-                known("key", key, allowed)
-            except InputError:
-                raise self.fail(f"unknown key '{key}': allowed are {', '.join(allowed)}", key, policy) from None
-            if not isinstance(value, allowed[key]) or isinstance(value, bool):
-                raise self.fail(f"{key} must be {KINDS[allowed[key]]}, got {value!r}", key, policy)
+    def check(self, given: Mapping[str, Any], allowed: tuple[str, ...], policy: int | None = None) -> None:
+        """Refuse keys that are not allowed."""
+        for key in given:
+            if key not in allowed:
+                raise self.fail(f"unknown key '{key}': {nearest(key, allowed)}", key, policy)
+
+    def blame(self, error: InputError, policy: int | None = None) -> InputError:
+        """An error of the library, with the line of the key that it is about. The key may be the parameter's plural."""
+        own = {} if policy is None else self.content["policy"][policy]
+        for key in (error.parameter, f"{error.parameter}s"):
+            if key in own or key in own.get("options", {}):
+                return self.fail(str(error), key, policy)
+            if key in self.content:
+                return self.fail(str(error), key)
+        return self.fail(str(error), None, policy)
 
 
 def read(path: str | Path) -> Comparison:
-    """The comparison that a TOML file describes; every mistake is reported with its line before anything is played."""
+    """Read a comparison from a TOML file. Every mistake is reported with its line, before any simulation starts."""
     file = _File(Path(path))
     given = file.content
-    file.check(given, KEYS)
+    shared = tuple(name for name in settings() if name not in POLICY_SETTINGS)
+    file.check(given, ("title", "runs", "epsilons", "levels", "policy", *shared))
     for key in ("arms", "horizon", "policy"):
         if key not in given:
             what = "at least one [[policy]] table is required" if key == "policy" else f"{key} is required"
             raise file.fail(what)
-    common = _common(file)
+    tables = given["policy"]
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise file.fail("policy must be [[policy]] tables", "policy")
+    common, runs = _common(file, shared)
     cells: dict[str, Cell] = {}
-    for number, policy in enumerate(given["policy"]):
-        if not isinstance(policy, dict):
-            raise file.fail("policy must be [[policy]] tables", "policy")
-        file.check(policy, POLICY_KEYS, number)
-        for cell in _cells(file, number, policy, common):
+    for number, table in enumerate(tables):
+        file.check(table, POLICY_KEYS, number)
+        for cell in _cells(file, number, common, runs):
             if cell.name in cells:
                 raise file.fail(f"label must differ between policies, got '{cell.name}' twice", "label", number)
             cells[cell.name] = cell
-    return Comparison(given.get("title", file.path.stem), cells, hashlib.sha256(file.text.encode()).hexdigest()[:16])
+    title = str(given.get("title", file.path.stem))
+    return Comparison(title, cells, hashlib.sha256(file.text.encode()).hexdigest()[:16])
 
 
-def _common(file: _File) -> dict[str, Any]:
-    given = file.content
+def _common(file: _File, shared: tuple[str, ...]) -> tuple[dict[str, Any], int]:
+    """The settings that all simulations share, and the number of runs."""
+    given = {"checkpoints": CHECKPOINTS, **file.content}
     try:
-        common = {
-            "horizon": at_least("horizon", given["horizon"], 2),
-            "runs": at_least("runs", given.get("runs", 20), 1),
-            "seed": at_least("seed", given.get("seed", 0), 0),
-            "checkpoints": at_least("checkpoints", given.get("checkpoints", 60), 2),
-            "arm_order": known("arm_order", given.get("arm_order", "shuffled"), ("shuffled", "given")),
-            "epsilons": [positive("epsilons", epsilon) for epsilon in given.get("epsilons", [])],
-        }
+        common = {name: settings()[name].read(given[name]) for name in shared if name in given and name != "arms"}
+        common["arms"] = _arms(given["arms"], file.path)
+        return common, at_least("runs", given.get("runs", 20), 1)
     except InputError as error:
-        raise file.fail(str(error), _key_in(str(error), KEYS)) from None
-    span = given.get("reward_range")
-    if span is not None and (len(span) != 2 or not all(isinstance(x, int | float) for x in span)):
-        raise file.fail(f"reward_range must be [low, high], got {span!r}", "reward_range")
-    common["reward_range"] = None if span is None else (float(span[0]), float(span[1]))
-    log = re.fullmatch(r"\s*replay\((.+)\)\s*", given["arms"])
-    common["arms"] = f"replay({(file.path.parent / log[1].strip()).resolve()})" if log else given["arms"]
-    return common
+        raise file.blame(error) from None
 
 
-def _cells(file: _File, number: int, policy: Mapping[str, Any], common: Mapping[str, Any]) -> Iterable[Cell]:
-    """The cells of one [[policy]] table: one for each epsilon, where the policy has one."""
-    if "name" not in policy:
+def _arms(given: Any, path: Path) -> Arms:
+    """The arms of the file. The path in ``replay(log.csv)`` is relative to the file; reports show it as written."""
+    log = REPLAY.fullmatch(given) if isinstance(given, str) else None
+    if log is None:
+        return Arms.of(given)
+    return replace(Arms.of(f"replay({path.parent / log[1].strip()})"), text=given)
+
+
+def _cells(file: _File, number: int, common: Mapping[str, Any], runs: int) -> Iterator[Cell]:
+    """The cells of one [[policy]] table: one for each epsilon, if the policy takes one."""
+    table = file.content["policy"][number]
+    if "name" not in table:
         raise file.fail(f"name is required: one of {', '.join(lookup.names())}", None, number)
     try:
-        factory = lookup.find(policy["name"])
+        factory = lookup.find(table["name"])
+        has_levels = lookup.traits(factory).levels is not None
     except InputError as error:
         raise file.fail(str(error), "name", number) from None
-    private = "epsilon" in inspect.signature(factory).parameters
-    epsilons: list[float | None] = [None]
-    if "epsilon" in policy:
-        epsilons = [policy["epsilon"]]
-    elif "epsilons" in policy:
-        epsilons = policy["epsilons"]
-    elif private:
-        epsilons = list(common["epsilons"])
-        if not epsilons:
-            raise file.fail(f"epsilon is required by {policy['name']}, or epsilons at the top", "name", number)
-    rest = {name: value for name, value in common.items() if name != "epsilons"}
-    levels = policy.get("levels", file.content.get("levels") if "epsilon_min" in lookup.options(factory) else None)
+    levels = table.get("levels", file.content.get("levels") if has_levels else None)
+    epsilons = _epsilons(file, number, factory)
     for epsilon in epsilons:
-        label = policy.get("label", "")
+        label = str(table.get("label", ""))
         if label and len(epsilons) > 1:
             label = f"{label}, ε = {epsilon:g}"
-        options = policy.get("options", {})
-        cell = Cell(policy["name"], epsilon=epsilon, options=options, levels=levels, label=label, **rest)
+        own = {"epsilon": epsilon, "levels": levels, "options": table.get("options", {})}
         try:
-            cell.setup()
+            yield Cell(Simulation.of(factory, **common, **own), runs, label)
         except InputError as error:
-            raise _blame(file, str(error), number) from None
-        yield cell
+            raise file.blame(error, number) from None
 
 
-def _blame(file: _File, message: str, number: int) -> InputError:
-    """A message of the library, at the line of the key that it is about."""
-    policy = file.content["policy"][number]
-    own = _key_in(message, {**POLICY_KEYS, **policy.get("options", {})})
-    if own is not None and (own in policy or own in policy.get("options", {})):
-        return file.fail(message, own, number)
-    shared = _key_in(message, KEYS)
-    return file.fail(message, shared) if shared in file.content else file.fail(message, None, number)
-
-
-def _key_in(message: str, keys: Iterable[str]) -> str | None:
-    """The key that a message names first."""
-    found = [(match.start(), key) for key in keys if (match := re.search(rf"\b{re.escape(key)}\b", message))]
-    return min(found)[1] if found else None
+def _epsilons(file: _File, number: int, factory: lookup.Factory) -> list[Any]:
+    table = file.content["policy"][number]
+    if "epsilon" in table:
+        return [table["epsilon"]]
+    if "epsilons" not in table and not lookup.takes(factory, "epsilon"):
+        return [None]
+    listed = table.get("epsilons", file.content.get("epsilons", []))
+    if not isinstance(listed, list) or not listed:
+        raise file.fail(f"epsilon is required by {table['name']}, or epsilons, a list", "name", number)
+    return listed
 
 
 def compare(
@@ -194,43 +177,40 @@ def compare(
     fresh: bool = False,
     watch: Watch | None = None,
 ) -> dict[str, Trace]:
-    """Play the comparison of a file and write figures, data and the report to ``out``."""
+    """Simulate the comparison of a file, and write figures, data and the report to ``out``."""
     asked, folder = read(path), Path(out)
     started = time.perf_counter()
-    settings = {"command": "compare", "file": Path(path).name, "digest": asked.digest, "version": __version__}
-    with engine(cluster, workers) as where, output.open_folder(folder, settings, fresh=fresh) as results:
+    held = {"command": "compare", "file": Path(path).name, "digest": asked.digest, "version": __version__}
+    with engine(cluster, workers) as where, output.open_folder(folder, held, fresh=fresh) as results:
         fill(asked.cells.values(), results, where, watch)
         played = traces(asked.cells, results)
     cell = next(iter(asked.cells.values()))
-    words = f"{cell.arms}, {cell.horizon:,} rounds, {cell.runs} runs, seed {cell.seed}"
+    simulation = cell.simulation
+    words = f"{simulation.arms.text}, {simulation.horizon:,} rounds, {cell.runs} runs, seed {simulation.seed}"
     section = Section(
         "comparison", asked.title, Path(path).name, words, asked.cells, [*_panels(asked, played), _table(played)]
     )
     output.write_section(folder, section, played, f"{words}, dpbandits {__version__}")
-    facts = {
-        "file": Path(path).name,
-        "seed": cell.seed,
-        **versions(),
-        "seconds": round(time.perf_counter() - started, 1),
-    }
+    seconds = round(time.perf_counter() - started, 1)
+    facts = {"file": Path(path).name, "seed": simulation.seed, **versions(), "seconds": seconds}
     output.write_report(folder, asked.title, [section], facts)
     return played
 
 
 def _panels(asked: Comparison, played: Mapping[str, Trace]) -> list[Panel]:
-    """Regret against time, one panel for each epsilon; and against epsilon where there are several."""
-    epsilons = sorted({cell.epsilon for cell in asked.cells.values() if cell.epsilon is not None})
-    names = {name: cell for name, cell in asked.cells.items() if cell.epsilon is None}
+    """Regret against time, one panel for each epsilon; and regret against epsilon if there are several."""
+    levels = {name: cell.simulation.epsilon for name, cell in asked.cells.items()}
+    epsilons = sorted({epsilon for epsilon in levels.values() if epsilon is not None})
     if len(epsilons) < 2:
         return [regrets("regret", asked.title, played)]
     panels = []
     for epsilon in epsilons:
-        chosen = {name: played[name] for name, cell in asked.cells.items() if cell.epsilon == epsilon or name in names}
+        chosen = {name: played[name] for name in asked.cells if levels[name] in (None, epsilon)}
         panels.append(regrets(f"epsilon-{epsilon:g}", f"ε = {epsilon:g}", chosen))
     lines: dict[str, dict[float, Trace]] = {}
-    for name, cell in asked.cells.items():
-        if cell.epsilon is not None:
-            lines.setdefault(name.split(", ε")[0], {})[cell.epsilon] = played[name]
+    for name, level in levels.items():
+        if level is not None:
+            lines.setdefault(name.split(", ε")[0], {})[level] = played[name]
     return [*panels, against("epsilon", "Regret at the horizon", "ε", lines)]
 
 
@@ -243,4 +223,4 @@ def _table(played: Mapping[str, Trace]) -> Table:
         promise = trace.guarantee.to_json()
         trust = "not private" if promise["trust"] == "none" else f"{promise['trust']}, {promise['unit']}"
         rows.append([name, f"{final['regret_mean']:,.5g}{error}", f"{final['regret_max']:,.5g}", share, trust])
-    return Table("final", "At the horizon", ["policy", "mean regret", "most regret", "best arm", "privacy"], rows)
+    return Table("final", "At the horizon", ["policy", "mean regret", "largest regret", "best arm", "privacy"], rows)

@@ -1,4 +1,4 @@
-"""Where chunks are played: threads here, processes here, or a Dask cluster. All of them through joblib."""
+"""Where runs are simulated: in threads, in processes, or on a Dask cluster, all through joblib."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dpbandits.errors import InputError, MissingExtraError
 
 R = TypeVar("R")
 
-ANSWER_SECONDS = 3
-HERE = {"threads": "threading", "processes": "loky"}
+CONNECT_SECONDS = 3
+LOCAL_BACKENDS = {"threads": "threading", "processes": "loky"}
 
 
 class WorkerLostError(RuntimeError):
-    """A process that was playing a chunk is gone; what others finished is kept."""
+    """A worker process ended during its work. Finished chunks are kept."""
 
 
 class Engine:
@@ -31,7 +31,7 @@ class Engine:
         self.settings = settings
 
     def map(self, function: Callable[..., R], arguments: Iterable[tuple[Any, ...]]) -> Iterator[R]:
-        """Call ``function`` on each tuple of arguments; answers come as they are ready, few calls wait in advance."""
+        """Call ``function`` on each tuple of arguments. Results come as they are ready; few calls are queued ahead."""
         joblib = _joblib()
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -47,11 +47,13 @@ class Engine:
 def engine(cluster: str | None = None, workers: int | None = None) -> Iterator[Engine]:
     """The engine that ``--cluster`` names: threads (the default), processes, local, or a Dask scheduler's address."""
     cores = workers or os.cpu_count() or 1
-    if cluster is None or cluster in HERE:
-        yield Engine(HERE[cluster or "threads"], cores)
+    if cluster is None or cluster in LOCAL_BACKENDS:
+        yield Engine(LOCAL_BACKENDS[cluster or "threads"], cores)
         return
     if cluster != "local" and "://" not in cluster:
-        raise InputError(f"cluster must be threads, processes, local or a scheduler's tcp://host:port, got '{cluster}'")
+        raise InputError(
+            "cluster", f"must be threads, processes, local or a scheduler's tcp://host:port, got '{cluster}'"
+        )
     with _dask(cluster, cores) as client:
         yield Engine("dask", sum(client.ncores().values()), client=client)
 
@@ -70,7 +72,7 @@ def _dask(cluster: str, workers: int) -> Iterator[Any]:
         from distributed import Client, LocalCluster
     except ImportError:
         raise MissingExtraError("distributed", "cluster") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # losses are handled, and reported by us
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are handled and reported here
     if cluster == "local":
         with (
             LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as here,
@@ -79,18 +81,18 @@ def _dask(cluster: str, workers: int) -> Iterator[Any]:
             yield client
         return
     try:
-        _knock(cluster)
-        client = Client(cluster, timeout=ANSWER_SECONDS)
+        _try_connection(cluster)
+        client = Client(cluster, timeout=CONNECT_SECONDS)
     except (OSError, TimeoutError, ValueError):
-        raise InputError(f"cluster: no Dask scheduler answers at '{cluster}'") from None
+        raise InputError("cluster", f": no Dask scheduler answers at '{cluster}'") from None
     with client:
         if not client.ncores():
-            raise InputError(f"cluster: the scheduler at '{cluster}' has no workers")
+            raise InputError("cluster", f": the scheduler at '{cluster}' has no workers")
         yield client
 
 
-def _knock(cluster: str) -> None:
-    """Connect once: Dask itself would try again and again until its time is over."""
+def _try_connection(cluster: str) -> None:
+    """Try to connect once. Dask itself would retry until its timeout."""
     address = urlsplit(cluster)
     if address.scheme in ("tcp", "tls"):
-        socket.create_connection((address.hostname or "", address.port or 0), timeout=ANSWER_SECONDS).close()
+        socket.create_connection((address.hostname or "", address.port or 0), timeout=CONNECT_SECONDS).close()

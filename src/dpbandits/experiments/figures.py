@@ -1,4 +1,4 @@
-"""The figures and tables of the papers, found in the package: a new one is a module, and nothing else."""
+"""The figures and tables of the papers. Each is a module of this package, and is found automatically."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from types import ModuleType
 
 import dpbandits.experiments as package
-from dpbandits.errors import InputError, known
+from dpbandits.checks import known
+from dpbandits.errors import InputError
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import Finding
 from dpbandits.experiments.panels import Panel, Table
@@ -21,7 +22,7 @@ SCALES = ("quick", "paper")
 
 @dataclass(frozen=True)
 class Figure:
-    """A module with TITLE, SETTINGS in words, ``cells(scale)``, ``score(traces, scale)``, ``plot(traces, scale)``."""
+    """A module with TITLE, SETTINGS as text, ``cells(scale)``, ``score(traces, scale)``, ``plot(traces, scale)``."""
 
     paper: str
     name: str
@@ -39,11 +40,11 @@ class Figure:
 
     @property
     def settings(self) -> str:
-        """What was chosen where the paper says nothing, and what differs from it."""
+        """The settings that the paper does not print, and the deviations from it."""
         return self.module.SETTINGS
 
     def cells(self, scale: str) -> dict[str, Cell]:
-        """What must be simulated."""
+        """The simulations that it needs."""
         return self.module.cells(scale)
 
     def score(self, traces: Mapping[str, Trace], scale: str) -> list[Finding]:
@@ -51,7 +52,7 @@ class Figure:
         return self.module.score(traces, scale)
 
     def plot(self, traces: Mapping[str, Trace], scale: str) -> list[Panel | Table]:
-        """What it shows, ready to be drawn."""
+        """Its panels and tables, ready to be drawn."""
         return self.module.plot(traces, scale)
 
 
@@ -89,13 +90,13 @@ def select(target: str | None) -> list[Figure]:
         return list(figures())
     paper, _, name = target.strip("/").partition("/")
     if paper not in papers():
-        raise InputError(f"unknown paper '{paper}': known are {', '.join(papers())}")
+        raise InputError("paper", f"'{paper}' is unknown: known are {', '.join(papers())}")
     chosen = [figure for figure in figures() if figure.paper == paper]
     if name and name not in [figure.name for figure in chosen]:
-        raise InputError(f"unknown figure '{target}': known are {', '.join(figure.path for figure in chosen)}")
+        raise InputError("figure", f"'{target}' is unknown: known are {', '.join(figure.path for figure in chosen)}")
     return [figure for figure in chosen if name in ("", figure.name)]
 
 
 def check_scale(scale: str) -> str:
-    """``scale`` if it is one."""
+    """Return ``scale`` if it is known."""
     return known("scale", scale, SCALES)

@@ -1,6 +1,6 @@
-"""The pages in docs/papers: the claims table and the figures of a report, put between a page's markers.
+"""Update the pages in docs/papers: put the claims of a report between a page's markers, and copy its figures.
 
-``python -m dpbandits.experiments.pages OUT DOCS`` takes them from the output folder of ``reproduce --scale paper``.
+Usage: ``python -m dpbandits.experiments.pages OUT DOCS``, where OUT is the output of ``reproduce --scale paper``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 BEGIN, END = "<!-- claims: written by dpbandits.experiments.pages -->", "<!-- end of claims -->"
-COLOURS = 64  # of a PNG file: keeps it small
+COLOURS = 64  # in a PNG file, to keep it small
 
 
 def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -47,7 +47,7 @@ def fill_page(text: str, table: str) -> str:
 
 
 def write(out: Path, docs: Path) -> list[Path]:
-    """Bring the claims of a report into the papers' pages, and its figures, made small, into docs/figures."""
+    """Copy the claims of a report into the papers' pages, and its figures, with fewer colours, into docs/figures."""
     from PIL import Image
 
     claims = json.loads((out / "claims.json").read_text(encoding="utf-8"))["claims"]

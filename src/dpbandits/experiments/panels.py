@@ -1,53 +1,28 @@
-"""What a figure shows, before anything is drawn: the same panel becomes a file and an interactive chart."""
+"""Panels and tables of traces and bounds, as the papers' figures show them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from dpbandits.bounds import Bound
-from dpbandits.protocols import Floats
+from dpbandits.plotting import Line, Panel, Style
 from dpbandits.simulation import Trace
+from dpbandits.types import Floats
 
-Style = Literal["line", "dashed", "points"]
+__all__ = ["BANDS", "Band", "Line", "Panel", "Table", "against", "bound_line", "curve", "panel_json", "regrets"]
+
 Band = Literal["stderr", "std", "range"]
 
-BANDS = {"stderr": "two standard errors", "std": "one standard deviation", "range": "least and most of all runs"}
+BANDS = {"stderr": "two standard errors", "std": "one standard deviation", "range": "smallest and largest of all runs"}
 
 
-@dataclass(frozen=True)
-class Line:
-    """Points joined by a line or not, with a band around them or not."""
-
-    label: str
-    x: Floats
-    y: Floats
-    low: Floats | None = None
-    high: Floats | None = None
-    style: Style = "line"
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One set of axes."""
-
-    name: str
-    title: str
-    lines: list[Line]
-    x: str = "round t"
-    y: str = "regret"
-    log_x: bool = True
-    log_y: bool = True
-    band: str = ""  # what the bands are
-    names: dict[str, list[str]] = field(default_factory=dict)  # by line: what each of its points is
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
-    """A table of a paper, computed."""
+    """A computed table."""
 
     name: str
     title: str
@@ -57,7 +32,7 @@ class Table:
 
 
 def curve(trace: Trace, label: str, band: Band = "stderr", style: Style = "line") -> Line:
-    """Mean regret against time; from the round on in which every arm may have been played."""
+    """Mean regret against time, from the first round by which every arm may have been played."""
     kept = trace.checkpoints >= trace.means.size
     values = trace.regret[:, kept]
     mean = values.mean(axis=0)
@@ -98,7 +73,7 @@ def against(name: str, title: str, x: str, lines: Mapping[str, Mapping[float, Tr
 
 
 def panel_json(panel: Panel) -> dict[str, Any]:
-    """For the interactive chart: five significant digits, nothing for what is not a number."""
+    """The panel for the interactive chart: five significant digits, null for NaN and infinity."""
     return {
         "name": panel.name,
         "title": panel.title,

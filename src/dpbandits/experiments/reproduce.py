@@ -1,4 +1,4 @@
-"""Everything, one paper or one figure: simulate what is missing, judge, draw, report."""
+"""Reproduce all papers, one paper or one figure: simulate what is missing, judge the claims, draw and report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from dpbandits.experiments.report import Section, versions
 from dpbandits.experiments.work import Watch, fill, traces
 
 SEED = 0
-QUICK = " That is the paper's scale; this is the quick one, with fewer runs and at most as many rounds, listed below."
+QUICK = (
+    " These are the settings of the paper's scale. This report is at the quick scale, which has fewer runs and at "
+    "most as many rounds; they are listed below."
+)
 
 
 def reproduce(
@@ -29,7 +32,7 @@ def reproduce(
 ) -> list[Section]:
     """Reproduce ``target`` (a paper, ``paper/figure``, or everything); write figures, data and the report to ``out``.
 
-    What ``out`` already holds is not simulated again. ``watch`` is told of the progress.
+    Runs that ``out`` already holds are not simulated again. ``watch`` is called with the progress.
     """
     figures, folder = select(target), Path(out)
     started = time.perf_counter()

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.protocols import Integers
+from dpbandits.types import Integers
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS runs (key TEXT, run INTEGER, pulls BLOB, seconds REAL, PRIMARY KEY (key, run))"
 
@@ -25,7 +25,7 @@ class Chunk(NamedTuple):
 
 
 class Results:
-    """A SQLite file that the driver alone writes, a chunk in one transaction: an interruption loses open chunks only.
+    """A SQLite file. Only the main process writes it, one chunk a transaction: an interruption loses unfinished chunks.
 
     >>> with Results() as results:
     ...     results.add(Chunk("a", [1], [np.array([[1, 0], [2, 3]])], [0.5]))
@@ -46,7 +46,7 @@ class Results:
         self._base.close()
 
     def add(self, chunk: Chunk) -> None:
-        """Keep the runs of a chunk; a run that is there already stays as it is."""
+        """Store the runs of a chunk; a run that is stored already stays as it is."""
         rows = [
             (chunk.key, run, zlib.compress(np.ascontiguousarray(pulls, "<i8").tobytes(), 1), seconds)
             for run, pulls, seconds in zip(chunk.runs, chunk.pulls, chunk.seconds, strict=True)
@@ -59,6 +59,6 @@ class Results:
         return dict(self._base.execute("SELECT run, seconds FROM runs WHERE key = ?", (key,)))
 
     def pulls(self, key: str, runs: list[int], shape: tuple[int, int]) -> Integers:
-        """(runs, checkpoints, arms): what these runs left."""
+        """The pulls of these runs, with the shape (runs, checkpoints, arms)."""
         found = dict(self._base.execute("SELECT run, pulls FROM runs WHERE key = ?", (key,)))
         return np.stack([np.frombuffer(zlib.decompress(found[run]), "<i8").reshape(shape) for run in runs])

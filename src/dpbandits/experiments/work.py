@@ -1,4 +1,4 @@
-"""Play what is missing in the results table, in chunks of about a second, on any engine."""
+"""Simulate the runs that the results table lacks, in chunks of about a second, on any engine."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.engines import Engine, WorkerLostError
 from dpbandits.experiments.results import Chunk, Results
 from dpbandits.simulation import Trace
+from dpbandits.simulation.runs import Player
 
 CHUNK_SECONDS = 1.0
-GUESS_PER_ROUND = 5e-8  # seconds, until a cell's first chunk has come back
-MOST_RUNS = 100  # in a chunk
-ATTEMPTS = 3  # without any progress
+GUESS_PER_ROUND = 5e-8  # seconds, until a cell's first chunk is finished
+MOST_RUNS = 100  # the most runs in a chunk
+ATTEMPTS = 3  # after lost workers, without any progress
 
 
 class Progress(NamedTuple):
-    """How far the work is; ``left`` is a guess in seconds."""
+    """How far the work is: runs done, runs in total, and an estimate of the seconds left."""
 
     done: int
     total: int
@@ -31,24 +32,24 @@ Watch = Callable[[Progress], None]
 
 
 def play_chunk(cell: Cell, key: str, runs: list[int]) -> Chunk:
-    """Play these runs of a cell: what a worker does."""
-    setup = cell.setup()
+    """Simulate these runs of a cell. This is what a worker calls."""
+    player = Player.of(cell.simulation)
     pulls, seconds = [], []
     for run in runs:
         started = time.perf_counter()
-        pulls.append(setup.play(run))
+        pulls.append(player.play(run))
         seconds.append(time.perf_counter() - started)
     return Chunk(key, runs, pulls, seconds)
 
 
 @dataclass
 class _Job:
-    """A cell with the runs that it still lacks, and what one of them costs."""
+    """A cell with the runs that it still lacks, and the estimated seconds of one run."""
 
     cell: Cell
     missing: list[int]
     seconds: float
-    open: int = 0  # runs that are neither waiting nor finished
+    open: int = 0  # runs that are given to a worker and not finished
 
     def take(self) -> list[int]:
         size = min(MOST_RUNS, max(1, int(CHUNK_SECONDS / self.seconds)))
@@ -58,7 +59,7 @@ class _Job:
 
 
 def fill(cells: Iterable[Cell], results: Results, engine: Engine, watch: Watch | None = None) -> None:
-    """Play the runs that ``results`` lacks. Which worker plays what, and in which order, changes no number."""
+    """Simulate the runs that ``results`` lacks. The numbers do not depend on the workers or on the order."""
     cells = list(cells)
     attempts = 0
     while jobs := _missing(cells, results):
@@ -76,31 +77,32 @@ def fill(cells: Iterable[Cell], results: Results, engine: Engine, watch: Watch |
 
 
 def traces(cells: Mapping[str, Cell], results: Results) -> dict[str, Trace]:
-    """The traces of cells whose runs are all there."""
+    """The traces of cells whose runs are all finished."""
     found = {}
     for name, cell in cells.items():
-        setup, done = cell.setup(), results.done(cell.key())
-        shape = (setup.marks.size, setup.problem.policy.arms)
+        simulation, done = cell.simulation, results.done(cell.key)
+        shape = (simulation.marks.size, len(simulation.arms))
         runs = list(range(cell.runs))
-        found[name] = setup.trace(results.pulls(cell.key(), runs, shape), sum(done[run] for run in runs))
+        found[name] = Trace(simulation, results.pulls(cell.key, runs, shape), sum(done[run] for run in runs))
     return found
 
 
 def _missing(cells: list[Cell], results: Results) -> dict[str, _Job]:
-    """For each key: its cell with the most runs, and those of them that are not there, dearest cells first."""
+    """For each key, its cell with the most runs, and the runs that are missing. The slowest cells come first."""
     jobs: dict[str, _Job] = {}
     for cell in cells:
-        key = cell.key()
+        key = cell.key
         done = results.done(key)
         missing = [run for run in range(cell.runs) if run not in done]
         if missing and (key not in jobs or len(missing) > len(jobs[key].missing)):
-            known = list(done.values())
-            jobs[key] = _Job(cell, missing, sum(known) / len(known) if known else GUESS_PER_ROUND * cell.horizon)
+            taken = list(done.values())
+            guess = GUESS_PER_ROUND * cell.simulation.horizon
+            jobs[key] = _Job(cell, missing, sum(taken) / len(taken) if taken else guess)
     return dict(sorted(jobs.items(), key=lambda job: -job[1].seconds))
 
 
 def _chunks(jobs: dict[str, _Job]) -> Iterator[tuple[Cell, str, list[int]]]:
-    """A chunk of each cell first, so that what they cost is known early; then the rest in turn."""
+    """A chunk of each cell first, so that its run time is known early; then the rest in turn."""
     order = _mixed(jobs)
     while any(job.missing for job in jobs.values()):
         for key in order:
@@ -109,10 +111,11 @@ def _chunks(jobs: dict[str, _Job]) -> Iterator[tuple[Cell, str, list[int]]]:
 
 
 def _mixed(jobs: dict[str, _Job]) -> list[str]:
-    """Cells that have to be compiled, which one thread does at a time, evenly among cells like those before them."""
-    kinds: dict[tuple[str, ...], list[str]] = {}
+    """Interleave the first cell of each kind, which has to be compiled by one thread, with cells already compiled."""
+    kinds: dict[tuple[Any, ...], list[str]] = {}
     for key, job in jobs.items():
-        kind = (job.cell.policy, job.cell.arms, (job.cell.levels or "").partition("(")[0])
+        simulation = job.cell.simulation
+        kind = (simulation.factory, type(simulation.environment), type(simulation.levels))
         kinds.setdefault(kind, []).append(key)
     order, known = list[str](), list[str]()
     between = math.ceil(len(jobs) / len(kinds)) - 1
@@ -135,7 +138,7 @@ def _left(jobs: dict[str, _Job]) -> int:
 def _progress(cells: list[Cell], jobs: dict[str, _Job], workers: int) -> Progress:
     most: dict[str, int] = {}
     for cell in cells:
-        most[cell.key()] = max(cell.runs, most.get(cell.key(), 0))
+        most[cell.key] = max(cell.runs, most.get(cell.key, 0))
     left = sum((len(job.missing) + job.open) * job.seconds for job in jobs.values()) / workers
     total = sum(most.values())
     return Progress(total - _left(jobs), total, left)

@@ -1,25 +1,23 @@
-"""Noise primitives, each with its guarantee. What is here draws simulation noise from a seeded generator."""
+"""Mechanisms that make one value private, each with its guarantee. The source of noise is an argument."""
 
 from dpbandits.mechanisms.bernoulli import (
     attenuate,
     attenuation,
-    bits_above,
     convert_to_bernoulli,
     debias,
     debias_variance,
     response_probability,
-    successes,
+    truth_probability,
 )
 from dpbandits.mechanisms.laplace import laplace
 
 __all__ = [
     "attenuate",
     "attenuation",
-    "bits_above",
     "convert_to_bernoulli",
     "debias",
     "debias_variance",
     "laplace",
     "response_probability",
-    "successes",
+    "truth_probability",
 ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from numpy.random import Generator
+from dpbandits.types import Rng
 
 
-def laplace(value: float, sensitivity: float, epsilon: float, rng: Generator) -> float:
+def laplace(value: float, sensitivity: float, epsilon: float, rng: Rng) -> float:
     """``value`` plus Laplace noise of scale sensitivity / epsilon.
 
-    Pure epsilon-privacy of a value that one reward moves by at most ``sensitivity``. Floating-point noise: for
-    simulation only, never for deployment (Mironov 2012).
+    The result is epsilon-private if one reward changes ``value`` by at most ``sensitivity``. A NumPy generator draws
+    floating-point noise, which is for simulation only (Mironov 2012). The exact noise of ``dpbandits.exact`` has the
+    same method, for values on the grid of 2^-16.
 
     >>> import numpy as np
     >>> round(laplace(0.5, 1.0, 2.0, np.random.default_rng(0)), 4)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpbandits import __version__
-from dpbandits.planning.figure import axes, save
+from dpbandits.planning.document import document
+from dpbandits.planning.output import write_figure
 from dpbandits.planning.plan import Plan
+from dpbandits.plotting import COLOURS, GREY, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,18 +19,18 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "write"]
 
-COLOR = {"central": "#1f5f99", "local": "#b8432f", "none": "#3c8048"}
-NAME = {"central": "trusted server", "local": "local privacy", "none": "no privacy"}
-GREY = "#777777"
+TRUST_COLOUR = dict(zip(("central", "local", "none"), COLOURS, strict=False))
+TRUST_NAME = {"central": "trusted server", "local": "local privacy", "none": "no privacy"}
 
 
 def draw(plan: Plan) -> Figure:
     """Left: every policy at every epsilon. Right: the best ones over the rounds, at the epsilon in focus."""
-    figure, (left, right) = axes(2)
+    figure, (left, right) = new_figure(1, 2, (6.4, 4.6))
     _against_epsilon(plan, left)
     _over_rounds(plan, right)
     asked = plan.question
-    arms = asked.arms if len(asked.arms) < 60 else f"{asked.arms[:57]}..."
+    text = asked.arms.text
+    arms = text if len(text) < 60 else f"{text[:57]}..."
     refusal = f", {100 * float(asked.refuse):.3g} % refuse" if asked.refuse else ""
     settings = (
         f"{arms}; {asked.horizon:,} rounds{refusal}; {asked.runs} runs, seed {asked.seed}, dpbandits {__version__}"
@@ -42,22 +44,22 @@ def _against_epsilon(plan: Plan, panel: Axes) -> None:
 
     asked = plan.question
     for trust in asked.trusts:
-        color = COLOR[trust]
+        colour = TRUST_COLOUR[trust]
         for name in sorted({o.policy for o in plan.outcomes if o.trust == trust}):
             points = sorted((o.epsilon, o.regret) for o in plan.outcomes if o.policy == name and o.epsilon is not None)
-            panel.plot(*zip(*points, strict=True), color=color, alpha=0.3, linewidth=0.9)
+            panel.plot(*zip(*points, strict=True), color=colour, alpha=0.3, linewidth=0.9)
         best = [o for o in (plan.best(epsilon, trust) for epsilon in asked.epsilons) if o is not None]
         x = [o.epsilon for o in best if o.epsilon is not None]
         names = list(dict.fromkeys(o.policy for o in best))
-        label = f"best, {NAME[trust]}: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
-        panel.plot(x, [o.regret for o in best], color=color, linewidth=2.2, marker="o", markersize=4, label=label)
+        label = f"best, {TRUST_NAME[trust]}: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
+        panel.plot(x, [o.regret for o in best], color=colour, linewidth=2.2, marker="o", markersize=4, label=label)
         low, high = zip(*(o.interval for o in best), strict=True)
-        panel.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
+        panel.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
         fine = np.geomspace(_left(plan), max(asked.epsilons), 40).tolist()
         lower = [(e, bound.value) for e in fine if (bound := plan.lower(e, trust)) is not None]
         if lower:
-            text = f"lower bound (asymptotic), {NAME[trust]}"
-            panel.plot(*zip(*lower, strict=True), color=color, linestyle=(0, (1, 1.5)), linewidth=1.2, label=text)
+            text = f"lower bound (asymptotic), {TRUST_NAME[trust]}"
+            panel.plot(*zip(*lower, strict=True), color=colour, linestyle=(0, (1, 1.5)), linewidth=1.2, label=text)
     _levels(plan, panel)
     _regimes(plan, panel)
     panel.set_xscale("log")
@@ -73,24 +75,24 @@ def _against_epsilon(plan: Plan, panel: Axes) -> None:
 
 
 def _levels(plan: Plan, panel: Axes) -> None:
-    """What privacy does not change: no privacy, chance, and the budget."""
+    """Draw horizontal lines for what does not depend on epsilon: no privacy, random play and the budget."""
     lines = [(plan.question.at_random, "playing at random", GREY)]
     if plan.free is not None:
-        lines.append((plan.free.regret, f"no privacy: {plan.free.policy}", COLOR["none"]))
+        lines.append((plan.free.regret, f"no privacy: {plan.free.policy}", TRUST_COLOUR["none"]))
     if plan.question.budget is not None:
         lines.append((plan.question.budget, "budget", "#8a6d00"))
-    for value, text, color in lines:
-        panel.axhline(value, color=color, linestyle=(0, (5, 2)), linewidth=1.2, label=text)
+    for value, text, colour in lines:
+        panel.axhline(value, color=colour, linestyle=(0, (5, 2)), linewidth=1.2, label=text)
     for budget in plan.budgets:
         if budget.outcome is not None and budget.outcome.epsilon is not None:
             point = ([budget.outcome.epsilon], [budget.outcome.regret])
-            panel.plot(*point, marker="*", markersize=13, color=COLOR[budget.trust])
+            panel.plot(*point, marker="*", markersize=13, color=TRUST_COLOUR[budget.trust])
     if plan.question.epsilon is not None:
         panel.axvline(plan.question.epsilon, color=GREY, linewidth=0.8, alpha=0.6)
 
 
 def _left(plan: Plan) -> float:
-    """Where the axis begins: early enough to show where the terms cross, if that is not far from what was played."""
+    """The left end of the epsilon axis. It also shows where the regimes meet, if that is within a factor of 30."""
     first = min(plan.question.epsilons)
     if plan.regimes is None or not first / 30.0 <= plan.regimes[0] < first:
         return first
@@ -98,18 +100,18 @@ def _left(plan: Plan) -> float:
 
 
 def _regimes(plan: Plan, panel: Axes) -> None:
-    """Shade where privacy sets the lower bound; where the terms cross outside of the panel, only say so."""
+    """Shade the epsilons at which privacy raises the lower bound. If none is in the panel, only the title says so."""
     left, right = _left(plan), max(plan.question.epsilons)
     panel.set_xlim(left / 1.15, right * 1.15)
     if plan.regimes is None:
         return
     crossing = plan.regimes[1]
-    words = f"6 ε t_inf = d_inf at ε = {crossing:.2g}: "
+    title = f"privacy raises the lower bound below ε = {crossing:.2g} (Azize & Basu 2022, Theorem 3)"
     if crossing <= left:
-        panel.set_title(words + "privacy's term is not in the lower bound here", fontsize=9)
+        panel.set_title(title, fontsize=9)
         return
     panel.axvspan(left / 1.15, min(crossing, right * 1.15), color="#d9c27a", alpha=0.3, linewidth=0)
-    panel.set_title(words + "shaded, privacy sets the lower bound", fontsize=9)
+    panel.set_title(f"shaded: {title}", fontsize=9)
 
 
 def _over_rounds(plan: Plan, panel: Axes) -> None:
@@ -119,19 +121,20 @@ def _over_rounds(plan: Plan, panel: Axes) -> None:
     for trust in asked.trusts:
         best = plan.best(plan.focus, trust)
         if best is not None:
-            panel.plot(best.rounds, best.curve, color=COLOR[trust], linewidth=2, label=f"{best.policy} ({NAME[trust]})")
+            label = f"{best.policy} ({TRUST_NAME[trust]})"
+            panel.plot(best.rounds, best.curve, color=TRUST_COLOUR[trust], linewidth=2, label=label)
             if best.settled is not None:
-                panel.axvline(best.settled, color=COLOR[trust], linewidth=0.9, linestyle=(0, (2, 2)))
+                panel.axvline(best.settled, color=TRUST_COLOUR[trust], linewidth=0.9, linestyle=(0, (2, 2)))
     if plan.free is not None:
         panel.plot(
             plan.free.rounds,
             plan.free.curve,
-            color=COLOR["none"],
+            color=TRUST_COLOUR["none"],
             linewidth=1.5,
             label=f"{plan.free.policy} (no privacy)",
         )
     panel.plot([0, asked.horizon], [0, asked.at_random], color=GREY, linestyle=(0, (5, 2)), label="playing at random")
-    panel.set_title(f"at epsilon {plan.focus:g}; dotted: 90 % of the traffic on the best arm", fontsize=9)
+    panel.set_title(f"at epsilon {plan.focus:g}; dotted: 90 % of the traffic goes to the best arm", fontsize=9)
     panel.set_xlabel("rounds")
     panel.set_ylabel("regret")
     panel.set_xlim(0, asked.horizon)
@@ -143,5 +146,5 @@ def _over_rounds(plan: Plan, panel: Axes) -> None:
 
 
 def write(plan: Plan, out: Path) -> list[str]:
-    """The figure and the whole plan in this folder; the names of the files."""
-    return save(draw(plan), plan.to_json(), out, "plan")
+    """Write the figure and the plan to this folder; return the names of the files."""
+    return write_figure(draw(plan), document(plan), out, "plan")

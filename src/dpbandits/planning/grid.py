@@ -1,9 +1,7 @@
-"""Every policy that suits a question, played at every epsilon."""
+"""Simulate every suitable policy at every epsilon."""
 
 from __future__ import annotations
 
-import inspect
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,27 +11,19 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dpbandits.bounds import Bound
-from dpbandits.environments import parse_arms
 from dpbandits.errors import InputError
 from dpbandits.planning.question import Question
 from dpbandits.policies import lookup
 from dpbandits.simulation import Trace, simulate
-from dpbandits.simulation.thresholds import AUTO
 
 __all__ = ["LeftOut", "Outcome", "Progress", "candidates", "play", "play_all"]
 
 Progress = Callable[[int, int], None]
 
 CHECKPOINTS = 120
-SETTLED = 0.9  # of the traffic
-PROBES = 4  # of so many runs one is played first, but at least so many, and all by those that may be best
-FAR = 1.2  # times the end of the best one's interval, by more than three standard errors: not best
-
-#: Left out unless asked for by name, because they would take longer than all the others together.
-SLOW = {
-    "dp-ucb": "slow: it feeds the counters of all arms in every round",
-    "thompson": "slow: it draws a sample for every arm in every round",
-}
+SETTLED = 0.9  # share of the traffic on the best arm
+PILOT = 4  # the pilot has max(runs / 4, 4) runs; only policies that may be best then get all runs
+CONTENDER = 1.2  # a policy may be best if its regret, less 3 standard errors, is at most 1.2 x the best interval's end
 
 
 @dataclass(frozen=True)
@@ -57,9 +47,9 @@ class Outcome:
     runs: int
     regret: float
     stderr: float
-    unlucky: float  # one run in twenty loses more
-    settled: int | None  # rounds until the best arm gets 90 % of the traffic, and keeps it
-    upper: Bound | None  # the least that is proven, where it says anything
+    unlucky: float  # 95 % quantile of regret
+    settled: int | None  # rounds after which the best arm always gets 90 % of the traffic
+    upper: Bound | None  # the smallest proven upper bound, unless it is vacuous
     upper_value: float | None
     rounds: tuple[float, ...]
     curve: tuple[float, ...]  # mean regret at these rounds
@@ -71,11 +61,11 @@ class Outcome:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % for the mean regret."""
+        """Student's 95 % interval for the mean regret, cut off at 0."""
         return max(self.regret - self.error, 0.0), self.regret + self.error
 
     def to_json(self, question: Question, free: float | None) -> dict[str, Any]:
-        """JSON-ready; ``free`` is the regret without privacy."""
+        """JSON-ready; ``free`` is the regret of the best non-private policy."""
         return {
             "policy": self.policy,
             "trust": self.trust,
@@ -94,7 +84,7 @@ class Outcome:
 
 
 def candidates(question: Question) -> tuple[list[str], list[LeftOut]]:
-    """The names of the policies to play, private and not, and of those that are left out."""
+    """The policies to simulate, private and non-private, and those left out."""
     chosen, left_out = [], []
     for row in lookup.overview():
         name, trust = row["name"], row["trust"]
@@ -109,40 +99,26 @@ def candidates(question: Question) -> tuple[list[str], list[LeftOut]]:
 
 
 def _unsuitable(name: str, question: Question) -> str | None:
+    traits = lookup.traits(name)
     if question.policies:
-        free = "epsilon" not in _parameters(name) and "epsilon_min" not in _parameters(name)
-        return None if name in question.policies or (free and name not in SLOW) else "not asked for"
-    if name in SLOW:
-        return SLOW[name]
-    if "epsilon_min" in _parameters(name) and question.refuse == 0:
-        return "for users with levels of their own: nobody refuses here"
-    if _any_reward(name) and _within_unit(question):
-        return "for rewards of any size: these lie in [0, 1]"
+        free = not lookup.takes(name, "epsilon") and traits.levels is None
+        return None if name in question.policies or (free and not traits.slow) else "not asked for"
+    if traits.slow:
+        return "slow: it works on every arm in every round"
+    if traits.levels is not None and question.refuse == 0:
+        return "meant for users with their own levels, and here nobody refuses"
+    if traits.any_reward and question.arms.within(0.0, 1.0):
+        return "meant for unbounded rewards, and these lie in [0, 1]"
     return None
 
 
-def _parameters(name: str) -> list[str]:
-    return list(inspect.signature(lookup.find(name)).parameters)
-
-
-def _any_reward(name: str) -> bool:
-    sample: dict[str, Any] = {"arms": 2, "epsilon": 1.0, "epsilon_min": 1.0, "horizon": 1000}
-    return lookup.find(name)(**{k: v for k, v in sample.items() if k in _parameters(name)}).any_reward
-
-
-def _within_unit(question: Question) -> bool:
-    return all(arm.support[0] >= 0.0 and arm.support[1] <= 1.0 for arm in parse_arms(question.arms))
-
-
 def _options(name: str, question: Question) -> dict[str, Any]:
-    """What a careful user would set: the exact schedule with a delta below one user's share; the rule's threshold."""
-    if name == "dp-ucb-int":
-        return {"schedule": "exact", "delta": min(math.exp(-10), 0.1 / question.horizon)}
-    if "epsilon_min" in _parameters(name):
-        return {"epsilon_min": AUTO}
-    if "sigmoid" in _parameters(name) and not _within_unit(question):
-        return {"sigmoid": True}
-    return {}
+    """The recommended options of this policy."""
+    traits = lookup.traits(name)
+    options = {} if traits.advised is None else dict(traits.advised(question.horizon))
+    if not isinstance(traits.unbounded, str) and not question.arms.within(0.0, 1.0):
+        options |= traits.unbounded
+    return options
 
 
 def play(
@@ -153,13 +129,13 @@ def play(
     workers: int | None = None,
     runs: int | None = None,
 ) -> Outcome:
-    """One policy at one epsilon, where a share of the users refuses to tell their reward.
+    """Simulate one policy at one epsilon, where a share ``refuse`` of the users do not report their reward.
 
-    A refusal tells a policy with one epsilon for all nothing and changes nothing, so the arm that it would play stands
-    until a user shares: it learns in the rounds of those who share, and each of these rounds stands for 1/(1 - share)
-    of all. The policies with levels are played with a population in which the share has level 0.
+    A policy with one epsilon for all users learns nothing from a refusal, and keeps its choice until a user reports. So
+    only the rounds of users who report are simulated, and each of them stands for 1/(1 - refuse) rounds. A policy with
+    levels is simulated with a population in which a share ``refuse`` of the users have level 0.
     """
-    leveled = "epsilon_min" in _parameters(name)
+    leveled = lookup.traits(name).levels is not None
     scale = 1.0 if leveled else 1.0 / (1.0 - float(refuse))
     trace = simulate(
         name,
@@ -194,18 +170,18 @@ def play(
 
 
 def _proven(trace: Trace, question: Question, scale: float) -> Bound | None:
-    """The least upper bound with a proof, if it is below what playing the worst arm would cost."""
+    """The smallest upper bound with a proof, if it is below the regret of always playing the worst arm."""
     try:
         bounds = trace.bounds()
-    except InputError:  # no theorem speaks about such arms
+    except InputError:  # no theorem covers these arms
         return None
-    worst = question.horizon * (max(question.means) - min(question.means))
+    worst = question.horizon * (max(question.arms.means) - min(question.arms.means))
     uppers = [b for b in bounds if b.kind == "upper" and b.checked and scale * (b.value or 0.0) < worst]
     return min(uppers, key=lambda bound: bound.value or 0.0, default=None)
 
 
 def _settled(trace: Trace) -> int | None:
-    """The first checkpoint from which on the best arm gets 90 % of the traffic between any two, over all runs."""
+    """The first checkpoint after which the best arm gets 90 % of the traffic in every interval, averaged over runs."""
     best = trace.means == trace.means.max()
     pulls = trace.pulls[:, :, best].sum(axis=(0, 2)) / trace.runs
     shares = np.diff(pulls) / np.diff(trace.checkpoints)
@@ -217,11 +193,11 @@ def _settled(trace: Trace) -> int | None:
 def play_all(
     question: Question, progress: Progress | None = None, workers: int | None = None
 ) -> tuple[list[Outcome], list[LeftOut]]:
-    """All policies that suit, at all epsilons: each for a quarter of the runs, and for all where it may be best."""
+    """Simulate all suitable policies at all epsilons: a pilot first, then all runs for those that may be best."""
     names, left_out = candidates(question)
     cells = list(_cells(names, question.epsilons))
     probes: list[Outcome] = []
-    few = min(max(question.runs // PROBES, PROBES), question.runs)
+    few = min(max(question.runs // PILOT, PILOT), question.runs)
     for done, (name, epsilon) in enumerate(cells, start=1):
         try:
             probes.append(play(question, name, epsilon, _refusing(question, epsilon), workers, few))
@@ -242,16 +218,16 @@ def play_all(
 
 
 def _refusing(question: Question, epsilon: float | None) -> Fraction:
-    """What privacy costs is against a policy to which all users tell all."""
+    """The share of users who refuse; 0 for non-private policies, which are the baseline and see every reward."""
     return question.refuse if epsilon is not None else Fraction(0)
 
 
 def _may_be_best(probe: Outcome, probes: list[Outcome]) -> bool:
     rivals = [other.interval[1] for other in probes if (other.epsilon, other.trust) == (probe.epsilon, probe.trust)]
-    return probe.regret - 3.0 * probe.stderr <= FAR * min(rivals)
+    return probe.regret - 3.0 * probe.stderr <= CONTENDER * min(rivals)
 
 
 def _cells(names: list[str], epsilons: tuple[float, ...]) -> Iterator[tuple[str, float | None]]:
     for name in names:
-        private = {"epsilon", "epsilon_min"} & {*_parameters(name)}
+        private = lookup.takes(name, "epsilon") or lookup.traits(name).levels is not None
         yield from ((name, epsilon) for epsilon in epsilons) if private else ((name, None),)

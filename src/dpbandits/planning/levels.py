@@ -1,4 +1,4 @@
-"""Which responses to use when every user has a level of their own: the curve of cost against ``epsilon_min``."""
+"""Which responses to use when each user has their own level: the cost as a function of ``epsilon_min``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from dpbandits import __version__
-from dpbandits.bounds.levels import Mechanism, best_epsilon_min, level_cost, level_curve
-from dpbandits.bounds.text import population
+from dpbandits.bounds.levels import best_epsilon_min, level_cost, level_curve
+from dpbandits.checks import known
 from dpbandits.environments import parse_levels
-from dpbandits.errors import known
-from dpbandits.planning.figure import axes, save
+from dpbandits.planning.output import write_figure
+from dpbandits.plotting import COLOURS, new_figure
+from dpbandits.policies.policy import Mechanism
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +29,7 @@ class LevelCurve:
     levels: str
     kind: Mechanism
     thresholds: list[float]
-    shares: list[float]  # of the users whose responses are used
+    shares: list[float]  # share of the users whose responses are used
     costs: list[float]
     best: float
     best_cost: float
@@ -46,13 +47,13 @@ class LevelCurve:
 
 
 def plan_levels(levels: str, kind: str | None = None) -> list[LevelCurve]:
-    """The curves of one mechanism or of both, for a population given as text; a sample of levels is a ``choice``.
+    """The cost curve of one mechanism, or of both, for a population given as text. A sample of levels is a ``choice``.
 
     >>> [(curve.kind, curve.best) for curve in plan_levels("choice(0,0.2,1,2,100)")]
     [('laplace', 100.0), ('bernoulli', 2.0)]
     """
     kinds: list[Mechanism] = list(get_args(Mechanism)) if kind is None else [known("kind", kind, get_args(Mechanism))]  # type: ignore[list-item]
-    users = population(parse_levels(levels))
+    users = parse_levels(levels)
     curves = []
     for one in kinds:
         best = best_epsilon_min(users, one)
@@ -65,12 +66,12 @@ def plan_levels(levels: str, kind: str | None = None) -> list[LevelCurve]:
 
 def draw_levels(curves: list[LevelCurve]) -> Figure:
     """Cost against threshold, with the best one marked."""
-    figure, (panel,) = axes(1)
-    for curve, color in zip(curves, ("#1f5f99", "#b8432f"), strict=False):
+    figure, (panel,) = new_figure(1, 1, (6.4, 4.6))
+    for curve, colour in zip(curves, COLOURS, strict=False):
         label = f"{curve.kind} ({LETTER[curve.kind]}): least {curve.best_cost:.3g} at epsilon_min {curve.best:.3g}"
         dots = "o" if len(curve.thresholds) < 30 else None
-        panel.plot(curve.thresholds, curve.costs, color=color, marker=dots, markersize=4, label=label)
-        panel.plot([curve.best], [curve.best_cost], marker="*", color=color, markersize=13)
+        panel.plot(curve.thresholds, curve.costs, color=colour, marker=dots, markersize=4, label=label)
+        panel.plot([curve.best], [curve.best_cost], marker="*", color=colour, markersize=13)
     panel.legend(frameon=False, fontsize=9)
     panel.set_xscale("log")
     panel.set_yscale("log")
@@ -81,5 +82,5 @@ def draw_levels(curves: list[LevelCurve]) -> Figure:
 
 
 def write_levels(curves: list[LevelCurve], out: Path) -> list[str]:
-    """The figure and its data in this folder; the names of the files."""
-    return save(draw_levels(curves), [curve.to_json() for curve in curves], out, "levels")
+    """Write the figure and its data to this folder; return the names of the files."""
+    return write_figure(draw_levels(curves), [curve.to_json() for curve in curves], out, "levels")

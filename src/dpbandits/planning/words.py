@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dpbandits.planning.grid import SETTLED, Outcome
-from dpbandits.planning.plan import Budget, Plan
+from dpbandits.planning.plan import BudgetAnswer, Plan
 
 __all__ = ["answers", "best_table", "outcome_table"]
 
-WITH = {"central": "With a trusted server", "local": "Without trusting the server"}
+TRUST_PHRASE = {"central": "With a trusted server", "local": "Without trusting the server"}
 
 
 def answers(plan: Plan) -> list[str]:
-    """One sentence for each thing that a user wants to know."""
+    """The answers, one or more sentences each: policies, trust, refusals, budget, lower bound and baselines."""
     return [
         *(_about_best(plan, trust) for trust in plan.question.trusts),
         *_about_trust(plan),
@@ -25,13 +25,16 @@ def answers(plan: Plan) -> list[str]:
 def _about_best(plan: Plan, trust: str) -> str:
     best = plan.best(plan.focus, trust)
     if best is None:
-        return f"{WITH[trust]}: no policy can be played at epsilon {plan.focus:g}."
+        return f"{TRUST_PHRASE[trust]}: no policy can be played at epsilon {plan.focus:g}."
     delta = f" and delta {best.delta:.2g}" if best.delta else ""
-    price = "" if plan.free is None else f", {number(max(best.regret - plan.free.regret, 0.0))} of it for privacy"
-    text = f"{WITH[trust]}, at epsilon {plan.focus:g}{delta}: {best.policy} loses {_amount(plan, best)}{price}; "
+    text = f"{TRUST_PHRASE[trust]}, at epsilon {plan.focus:g}{delta}: {best.policy} loses {_amount(plan, best)}"
+    if plan.free is not None:
+        text += f", {number(max(best.regret - plan.free.regret, 0.0))} more than the best non-private policy"
+    text += "; "
     text += _settling(plan, best)
     if best.regret > 0.8 * plan.question.at_random:
-        text += f" Playing at random loses hardly more: {_regret(plan, plan.question.at_random)}."
+        random = _regret(plan, plan.question.at_random)
+        text += f" This gains little or nothing over playing at random, which loses {random}."
     return text
 
 
@@ -41,9 +44,10 @@ def _about_trust(plan: Plan) -> list[str]:
         return []
     saved = local.regret - central.regret
     if saved <= 0 or central.interval[1] >= local.interval[0]:
-        return [f"A trusted server gains nothing that shows here ({number(saved)}): do without."]
+        return [f"There is no measurable difference between trusting the server and not ({number(saved)})."]
     return [
-        f"Trusting the server saves {_regret(plan, saved)}: {local.regret / central.regret:.1f} times less is lost."
+        f"Trusting the server saves {_regret(plan, saved)}: "
+        f"the loss is {local.regret / central.regret:.1f} times smaller."
     ]
 
 
@@ -59,26 +63,25 @@ def _about_refusal(plan: Plan) -> list[str]:
     return lines
 
 
-def _about_budget(plan: Plan, budget: Budget) -> str:
+def _about_budget(plan: Plan, budget: BudgetAnswer) -> str:
     allowed = _regret(plan, plan.question.budget or 0.0)
     low, high = plan.question.epsilons[0], plan.question.epsilons[-1]
     if budget.outcome is not None and budget.outcome.epsilon is not None:
         kept = budget.outcome
-        least = "already" if kept.epsilon == low else "from"
         return (
-            f"{WITH[budget.trust]}, a loss of at most {allowed} is kept {least} epsilon {kept.epsilon:g} on, "
+            f"{TRUST_PHRASE[budget.trust]}, the budget of {allowed} is met at epsilon {kept.epsilon:g} or more "
             f"by {kept.policy}, which loses {_amount(plan, kept)}."
         )
     best = plan.best(high, budget.trust)
-    text = f"{WITH[budget.trust]}, a loss of at most {allowed} is not kept at any epsilon from {low:g} to {high:g}"
+    text = f"{TRUST_PHRASE[budget.trust]}, the budget of {allowed} is not met at any epsilon from {low:g} to {high:g}"
     text += "." if best is None else f": at {high:g} {best.policy} still loses {_amount(plan, best)}."
     if budget.lower is not None and budget.contradiction:
         text += (
-            f" The wish is contradictory: the lower bound is {number(budget.lower.value or 0.0)} "
-            f"({budget.lower.name}: {budget.lower.source}, as the horizon grows)."
+            f" No policy can meet it: the lower bound is {number(budget.lower.value or 0.0)} "
+            f"({budget.lower.name}: {budget.lower.source}, asymptotic)."
         )
     elif budget.lower is not None:
-        text += f" The lower bound, {number(budget.lower.value or 0.0)} ({budget.lower.name}), would allow it."
+        text += f" The lower bound, {number(budget.lower.value or 0.0)} ({budget.lower.name}), does not rule it out."
     return text
 
 
@@ -88,23 +91,24 @@ def _about_regimes(plan: Plan) -> list[str]:
     low, high = plan.regimes
     where = f"{low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else f"{low:.2g} to {high:.2g}"
     reached = (
-        "the best policy loses more than twice what is lost without privacy at every epsilon played"
+        "more than twice what the best non-private policy loses, at every epsilon"
         if plan.nearly_free is None
-        else f"the best policy loses at most twice what is lost without privacy from epsilon {plan.nearly_free:g} on"
+        else f"at most twice what the best non-private policy loses, from epsilon {plan.nearly_free:g} on"
     )
     return [
-        f"Two regimes (Azize & Basu 2022, Theorem 3): below epsilon {where} privacy sets the lower bound, which grows "
-        f"as 1/epsilon; above, it is the bound without privacy. In simulation {reached}."
+        f"The lower bound (Azize & Basu 2022, Theorem 3) depends on privacy below epsilon {where}, where it grows as "
+        "1/epsilon; above, it is the bound without privacy. "
+        f"In the simulations, the best private policy loses {reached}."
     ]
 
 
 def _about_baselines(plan: Plan) -> list[str]:
-    free = "" if plan.free is None else f"Without privacy {plan.free.policy} loses {_amount(plan, plan.free)}; "
+    free = "" if plan.free is None else f"Without privacy, {plan.free.policy} loses {_amount(plan, plan.free)}; "
     return [f"{free}{'p' if free else 'P'}laying at random loses {_regret(plan, plan.question.at_random)}."]
 
 
 def outcome_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
-    """Every policy at the epsilon in focus, and without privacy."""
+    """Every policy at the epsilon in focus, and the non-private ones."""
     outcomes = [*plan.at(plan.focus), *sorted((o for o in plan.outcomes if o.epsilon is None), key=lambda o: o.regret)]
     free = None if plan.free is None else plan.free.regret
     rows: list[list[str]] = []
@@ -115,9 +119,9 @@ def outcome_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
         proven = "" if one.upper_value is None else f"{number(one.upper_value)}"
         row = [name, one.trust, f"{number(one.regret)} ± {number(one.error)}", number(one.unlucky)]
         rows.append([*row, f"{one.runs}", _percent(plan, one.regret), privacy, settled, proven])
-    columns = ["policy", "trust", "regret", "1 run in 20", "runs", "loss", "for privacy"]
-    columns += [f"{100 * SETTLED:.0f} % on best after", "proven"]
-    if not any(row[-1] for row in rows):  # no bound says anything at this horizon
+    columns = ["policy", "trust", "regret", "95 % quantile", "runs", "loss", "extra regret"]
+    columns += [f"{100 * SETTLED:.0f} % on best arm after", "upper bound"]
+    if not any(row[-1] for row in rows):  # all bounds are vacuous at this horizon
         return columns[:-1], [row[:-1] for row in rows]
     return columns, rows
 
@@ -143,7 +147,7 @@ def best_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
 
 
 def number(value: float) -> str:
-    """Three digits, or whole numbers: what the error allows.
+    """A whole number from 100 on, three significant digits below.
 
     >>> number(1234.5), number(0.01234)
     ('1,234', '0.0123')

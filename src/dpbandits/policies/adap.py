@@ -13,7 +13,7 @@ COUNTS = (
 )
 
 
-@published(PAPER, COUNTS)
+@published(PAPER, COUNTS, cost="stint")
 def adap_ucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     """AdaP-UCB: UCB on the private mean of each arm's last episode, episodes doubling in length.
 
@@ -28,10 +28,10 @@ def adap_ucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     >>> round(trace.final_regret.mean())
     169
     """
-    return Parts(Doubling.start(arms, UCB.start(arms, alpha=alpha, skip=False)), Batch.start(arms, epsilon=epsilon))
+    return Parts(Doubling.start(arms, UCB.start(arms, alpha=alpha)), Batch.start(arms, epsilon=epsilon))
 
 
-@published(PAPER, COUNTS)
+@published(PAPER, COUNTS, cost="stint")
 def adap_klucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     """AdaP-KLUCB: KL-UCB on the private mean of each arm's last episode, episodes doubling in length.
 
@@ -46,10 +46,14 @@ def adap_klucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     >>> round(trace.final_regret.mean())
     146
     """
-    return Parts(Doubling.start(arms, KLUCB.start(arms, alpha=alpha, skip=False)), Batch.start(arms, epsilon=epsilon))
+    return Parts(Doubling.start(arms, KLUCB.start(arms, alpha=alpha)), Batch.start(arms, epsilon=epsilon))
 
 
-@published(PAPER, COUNTS + "; the paper does not treat this index: its framework is applied to it as to the others")
+@published(
+    PAPER,
+    COUNTS + "; the paper does not treat this index: its framework is applied to it as to the others",
+    cost="stint",
+)
 def adap_imed(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     """AdaP-IMED: IMED on the private mean of each arm's last episode, raised by alpha log t / (epsilon s) and clipped.
 
@@ -61,10 +65,14 @@ def adap_imed(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     >>> round(trace.final_regret.mean())
     108
     """
-    return Parts(Doubling.start(arms, IMED.start(arms, alpha=alpha, skip=False)), Batch.start(arms, epsilon=epsilon))
+    return Parts(Doubling.start(arms, IMED.start(arms, alpha=alpha)), Batch.start(arms, epsilon=epsilon))
 
 
-@published(PAPER, COUNTS + "; the paper does not treat this index: its framework is applied to it as to the others")
+@published(
+    PAPER,
+    COUNTS + "; the paper does not treat this index: its framework is applied to it as to the others",
+    cost="stint",
+)
 def adap_moss(arms: int, *, epsilon: float, horizon: int) -> Parts:
     """AdaP-MOSS: MOSS on the private mean of each arm's last episode, its confidence covering the noise as well.
 

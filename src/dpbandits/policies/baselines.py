@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dpbandits.agents import IMED, KLUCB, UCB, Thompson
-from dpbandits.curators import Exact
-from dpbandits.errors import flag
+from dpbandits.checks import flag
+from dpbandits.curators import Plain
 from dpbandits.policies.policy import Parts, published
 
 
-@published("Auer, Cesa-Bianchi & Fischer 2002")
+@published("Auer, Cesa-Bianchi & Fischer 2002", cost="bulk", unbounded={"sigmoid": True})
 def ucb1(arms: int, *, sigmoid: bool = False) -> Parts:
     """UCB1: the mean plus sqrt(2 log t / n), t being the completed rounds.
 
@@ -22,10 +22,14 @@ def ucb1(arms: int, *, sigmoid: bool = False) -> Parts:
     >>> round(trace.final_regret.mean())
     22
     """
-    return Parts(UCB.start(arms, alpha=4.0, lag=1), Exact.start(arms, sigmoid=flag("sigmoid", sigmoid)))
+    return Parts(UCB.start(arms, alpha=4.0, lag=1), Plain.start(arms, sigmoid=flag("sigmoid", sigmoid)))
 
 
-@published("Garivier & Cappe 2011", "the exploration function is log t, without the 3 log log t of the proof")
+@published(
+    "Garivier & Cappe 2011",
+    "the exploration function is log t, without the 3 log log t of the proof",
+    cost="divergence",
+)
 def kl_ucb(arms: int) -> Parts:
     """KL-UCB: the largest q with n kl(mean, q) <= log t.
 
@@ -37,10 +41,10 @@ def kl_ucb(arms: int) -> Parts:
     >>> round(trace.final_regret.mean())
     4
     """
-    return Parts(KLUCB.start(arms), Exact.start(arms))
+    return Parts(KLUCB.start(arms), Plain.start(arms))
 
 
-@published("Thompson 1933; Agrawal & Goyal 2012", "rewards inside (0, 1) count as fractions of a success")
+@published("Thompson 1933; Agrawal & Goyal 2012", "rewards inside (0, 1) count as fractions of a success", cost="arms")
 def thompson(arms: int) -> Parts:
     """Thompson sampling with Beta posteriors and a uniform prior.
 
@@ -52,10 +56,14 @@ def thompson(arms: int) -> Parts:
     >>> round(trace.final_regret.mean())
     4
     """
-    return Parts(Thompson.start(arms), Exact.start(arms))
+    return Parts(Thompson.start(arms), Plain.start(arms))
 
 
-@published("Honda & Takemura 2015", "the divergence is Bernoulli's, for every distribution in [0, 1]")
+@published(
+    "Honda & Takemura 2015",
+    "the divergence is Bernoulli's, for every distribution in [0, 1]",
+    cost="divergence",
+)
 def imed(arms: int) -> Parts:
     """IMED: the least n kl(mean, best mean) + log n.
 
@@ -67,4 +75,4 @@ def imed(arms: int) -> Parts:
     >>> round(trace.final_regret.mean())
     5
     """
-    return Parts(IMED.start(arms), Exact.start(arms))
+    return Parts(IMED.start(arms), Plain.start(arms))

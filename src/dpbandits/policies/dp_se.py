@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpbandits.agents import Elimination
+from dpbandits.checks import at_least, fraction
 from dpbandits.curators import Batch
-from dpbandits.errors import at_least, fraction
 from dpbandits.policies.policy import Parts, published
 
 BY_HORIZON = "1/horizon"
@@ -13,6 +13,8 @@ BY_HORIZON = "1/horizon"
 @published(
     "Sajed & Sheffet 2019",
     "the plays of an epoch are made arm by arm rather than in turns; what is released after it is the same",
+    cost="stint",
+    short={"scale": 1e-6},
 )
 def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | str = BY_HORIZON, scale: float = 1.0) -> Parts:
     """DP-SE: successive elimination on fresh private means, with gaps halved from epoch to epoch.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpbandits.agents import UCB
+from dpbandits.checks import flag, positive
 from dpbandits.curators import Hybrid, HybridOfAll
-from dpbandits.errors import flag, positive
 from dpbandits.policies.policy import Parts, published
 
 PAPER = "Tossou & Dimitrakakis 2016"
@@ -14,7 +14,9 @@ SPLIT = (
 )
 
 
-@published(PAPER, SPLIT + "; the tree's width counts its levels, floor(log2 n), where the paper writes log n")
+@published(
+    PAPER, SPLIT + "; the tree's width counts its levels, floor(log2 n), where the paper writes log n", cost="counter"
+)
 def dp_ucb_bound(arms: int, *, epsilon: float, as_printed: bool = False) -> Parts:
     """DP-UCB-BOUND: UCB on a hybrid counter of each arm's rewards, with a bonus that covers the counter's noise.
 
@@ -33,7 +35,7 @@ def dp_ucb_bound(arms: int, *, epsilon: float, as_printed: bool = False) -> Part
     return Parts(UCB.start(arms, alpha=4.0), Hybrid.start(arms, epsilon_log=part, epsilon_tree=part))
 
 
-@published(PAPER, SPLIT)
+@published(PAPER, SPLIT, cost="arms")
 def dp_ucb(arms: int, *, epsilon: float, as_printed: bool = False) -> Parts:
     """DP-UCB: UCB1 on hybrid counters that are all fed at every round, with 0 for the arms that were not played.
 
@@ -46,5 +48,4 @@ def dp_ucb(arms: int, *, epsilon: float, as_printed: bool = False) -> Parts:
     250
     """
     part = positive("epsilon", epsilon) * (1.0 if flag("as_printed", as_printed) else 0.5)
-    agent = UCB.start(arms, alpha=4.0, skip=False)  # the rivals' means change in every round
-    return Parts(agent, HybridOfAll.start(arms, epsilon_log=part, epsilon_tree=part))
+    return Parts(UCB.start(arms, alpha=4.0), HybridOfAll.start(arms, epsilon_log=part, epsilon_tree=part))

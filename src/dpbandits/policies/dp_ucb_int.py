@@ -6,8 +6,10 @@ import math
 
 from dpbandits.agents import UCB
 from dpbandits.curators import Interval
-from dpbandits.curators.interval import EXACT
 from dpbandits.policies.policy import Parts, published
+from dpbandits.privacy.release_points import EXACT
+
+DELTA = math.exp(-10)
 
 
 @published(
@@ -15,12 +17,14 @@ from dpbandits.policies.policy import Parts, published
     "a mean is released once, when the count reaches a new release point, and kept; as printed it is drawn anew in "
     "every round, which is not private. Rewards of the initial rounds count. The bonus is refreshed in every round. "
     "The default schedule is the y-rule of Lemma B.1: the constant interval can be longer than the horizon",
+    cost="bulk",
+    advised=lambda horizon: {"schedule": EXACT, "delta": min(DELTA, 0.1 / horizon)},
 )
 def dp_ucb_int(
     arms: int,
     *,
     epsilon: float,
-    delta: float = math.exp(-10),
+    delta: float = DELTA,
     v: float = 1.1,
     schedule: str = "y",
     horizon: int | None = None,

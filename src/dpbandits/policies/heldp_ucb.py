@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dpbandits.agents import UCB
 from dpbandits.curators import HeterogeneousBernoulli, HeterogeneousLaplace
 from dpbandits.policies.policy import Parts, published
@@ -9,9 +11,16 @@ from dpbandits.policies.policy import Parts, published
 PAPER = "Heterogeneous local differential privacy (HeLDP)"
 FORCED = "of several arms that must be explored, the one whose turn it is comes first (the paper says 'an arm')"
 UNSEEN = "of several arms without a response, the one whose turn it is comes first (the paper leaves ties open)"
+SUPPLEMENT = "; the paper's supplement with the details is not available"
+LEVELED: dict[str, Any] = {
+    "cost": "noise",
+    "sample": {"epsilon_min": 1.0},
+    "advised": lambda horizon: {"epsilon_min": "auto"},
+}
+LAPLACE, BITS = {**LEVELED, "levels": "laplace"}, {**LEVELED, "levels": "bernoulli"}
 
 
-@published(PAPER, FORCED)
+@published(PAPER, FORCED, **LAPLACE, unbounded="heldp-ucb-ls")
 def heldp_ucb_l(arms: int, *, epsilon_min: float) -> Parts:
     """HeLDP-UCB-L: Laplace noise at each user's own level; responses below ``epsilon_min`` are discarded.
 
@@ -30,7 +39,7 @@ def heldp_ucb_l(arms: int, *, epsilon_min: float) -> Parts:
     return Parts(UCB.start(arms, alpha=4.0, lag=1), HeterogeneousLaplace.start(arms, epsilon_min=epsilon_min))
 
 
-@published(PAPER, UNSEEN)
+@published(PAPER, UNSEEN, **BITS, unbounded="heldp-ucb-bs")
 def heldp_ucb_b(arms: int, *, epsilon_min: float) -> Parts:
     """HeLDP-UCB-B: one private bit at each user's own level, debiased; responses below ``epsilon_min`` are discarded.
 
@@ -49,7 +58,7 @@ def heldp_ucb_b(arms: int, *, epsilon_min: float) -> Parts:
     return Parts(UCB.start(arms, alpha=4.0, lag=1), HeterogeneousBernoulli.start(arms, epsilon_min=epsilon_min))
 
 
-@published(PAPER, FORCED + "; the paper's supplement with the details is not available")
+@published(PAPER, FORCED + SUPPLEMENT, **LAPLACE, any_reward=True)
 def heldp_ucb_ls(arms: int, *, epsilon_min: float) -> Parts:
     """HeLDP-UCB-LS: HeLDP-UCB-L on the logistic function of the reward, for rewards of any size.
 
@@ -66,7 +75,7 @@ def heldp_ucb_ls(arms: int, *, epsilon_min: float) -> Parts:
     return Parts(UCB.start(arms, alpha=4.0, lag=1), curator)
 
 
-@published(PAPER, UNSEEN + "; the paper's supplement with the details is not available")
+@published(PAPER, UNSEEN + SUPPLEMENT, **BITS, any_reward=True)
 def heldp_ucb_bs(arms: int, *, epsilon_min: float) -> Parts:
     """HeLDP-UCB-BS: HeLDP-UCB-B on the logistic function of the reward, for rewards of any size.
 

@@ -10,7 +10,7 @@ PAPER = "Ren, Zhou, Liu & Shroff 2020"
 FORCED = "of several arms that must be explored, the one whose turn it is comes first (the paper says 'an arm')"
 
 
-@published(PAPER, FORCED)
+@published(PAPER, FORCED, cost="noise", unbounded="ldp-ucb-ls")
 def ldp_ucb_l(arms: int, *, epsilon: float) -> Parts:
     """LDP-UCB-L: Laplace noise on every reward, and a bonus that covers it.
 
@@ -28,7 +28,7 @@ def ldp_ucb_l(arms: int, *, epsilon: float) -> Parts:
     return Parts(UCB.start(arms, alpha=4.0, lag=1), LocalLaplace.start(arms, epsilon=epsilon))
 
 
-@published(PAPER)
+@published(PAPER, cost="bulk", unbounded="ldp-ucb-bs")
 def ldp_ucb_b(arms: int, *, epsilon: float) -> Parts:
     """LDP-UCB-B: every reward becomes one private bit, and UCB1 is played on the bits.
 
@@ -43,7 +43,7 @@ def ldp_ucb_b(arms: int, *, epsilon: float) -> Parts:
     return Parts(UCB.start(arms, alpha=4.0, lag=1), LocalBernoulli.start(arms, epsilon=epsilon))
 
 
-@published(PAPER, FORCED)
+@published(PAPER, FORCED, cost="noise", any_reward=True)
 def ldp_ucb_ls(arms: int, *, epsilon: float) -> Parts:
     """LDP-UCB-LS: LDP-UCB-L on the logistic function of the reward, for rewards of any size.
 
@@ -60,7 +60,7 @@ def ldp_ucb_ls(arms: int, *, epsilon: float) -> Parts:
     return Parts(UCB.start(arms, alpha=4.0, lag=1), LocalLaplace.start(arms, epsilon=epsilon, sigmoid=True))
 
 
-@published(PAPER)
+@published(PAPER, cost="bulk", any_reward=True)
 def ldp_ucb_bs(arms: int, *, epsilon: float) -> Parts:
     """LDP-UCB-BS: LDP-UCB-B on the logistic function of the reward, for rewards of any size.
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpbandits import policies
-from dpbandits.errors import InputError, known, positive
-from dpbandits.policies.policy import Policy
+from dpbandits.checks import nearest, positive
+from dpbandits.errors import InputError
+from dpbandits.policies.policy import Policy, Traits
+
+__all__ = ["Factory", "find", "make", "names", "options", "overview", "own", "sample", "takes", "traits", "written"]
 
 Factory = Callable[..., Policy]
 
@@ -25,20 +31,70 @@ def names() -> list[str]:
     return [name.replace("_", "-") for name in policies.__all__]
 
 
-def find(name: str | Factory) -> Factory:
-    """The policy of that name; a function that makes one stands for itself."""
-    if callable(name):
-        return name
-    return getattr(policies, known("policy", name, names()).replace("-", "_"))
+def find(policy: str | Factory) -> Factory:
+    """The policy of a name in any spelling, a user's ``module:function``, or a function that makes a policy.
+
+    >>> find("AdaP_UCB").__name__
+    'adap_ucb'
+    """
+    if callable(policy):
+        return policy
+    if not isinstance(policy, str):
+        raise InputError("policy", f"must be a name or a function that makes one, got {policy!r}")
+    if ":" in policy:
+        return own(policy)
+    name = policy.strip().lower().replace("-", "_")
+    if name not in policies.__all__:
+        raise InputError("policy", f"'{policy}' is unknown: {nearest(name.replace('_', '-'), names())}")
+    return getattr(policies, name)
 
 
-def options(factory: Factory) -> dict[str, inspect.Parameter]:
+def own(target: str) -> Callable[..., Any]:
+    """The user's function that ``module:function`` names; the working directory is searched first."""
+    module, _, name = target.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError("policy", f"must be a name or module:function, got '{target}': {error}") from None
+    if not callable(found):
+        raise InputError("policy", f"must be a function, got '{target}'")
+    return found
+
+
+def written(factory: Factory) -> str:
+    """The text that ``find`` reads as this function: its name where it is one of ours, else ``module:function``."""
+    name = factory.__name__
+    if getattr(policies, name, None) is factory:
+        return name.replace("_", "-")
+    return f"{factory.__module__}:{factory.__qualname__}"
+
+
+def traits(policy: str | Factory) -> Traits:
+    """What is known about a policy before it is made.
+
+    >>> traits("heldp-ucb-b").levels
+    'bernoulli'
+    """
+    found = getattr(find(policy), "traits", None)
+    if not isinstance(found, Traits):
+        raise InputError("policy", f"must be made by a function with @published, got {policy!r}")
+    return found
+
+
+def takes(policy: str | Factory, parameter: str) -> bool:
+    """Whether a policy has this parameter."""
+    return parameter in inspect.signature(find(policy)).parameters
+
+
+def options(policy: str | Factory) -> dict[str, inspect.Parameter]:
     """The options of a policy beyond the common parameters."""
-    return {name: p for name, p in inspect.signature(factory).parameters.items() if name not in COMMON}
+    return {name: p for name, p in inspect.signature(find(policy)).parameters.items() if name not in COMMON}
 
 
 def make(
-    name: str | Factory,
+    policy: str | Factory,
     *,
     arms: int,
     epsilon: float | None = None,
@@ -50,26 +106,37 @@ def make(
     >>> make("adap-ucb", arms=5, epsilon=1.0, given={"alpha": "1"}).settings
     {'arms': 5, 'epsilon': 1.0, 'alpha': 1.0}
     """
-    factory = find(name)
-    label = name if isinstance(name, str) else factory.__name__
-    wanted = inspect.signature(factory).parameters
+    factory = find(policy)
+    label = written(factory)
     settings: dict[str, Any] = {"arms": arms}
-    if "epsilon" in wanted:
+    if takes(factory, "epsilon"):
         if epsilon is None:
-            raise InputError(f"epsilon is required by {label}, got none")
+            raise InputError("epsilon", f"is required by {label}, got none")
         settings["epsilon"] = positive("epsilon", epsilon)
     elif epsilon is not None:
-        where = "it has --levels and epsilon_min instead" if "epsilon_min" in wanted else "it is not private"
-        raise InputError(f"epsilon is not a parameter of {label} ({where}), got {epsilon}")
-    if "horizon" in wanted:
+        where = "it has --levels and epsilon_min instead" if traits(factory).levels else "it is not private"
+        raise InputError("epsilon", f"is not a parameter of {label} ({where}), got {epsilon}")
+    if takes(factory, "horizon"):
         settings["horizon"] = horizon
+    allowed = options(factory)
     for option, value in (given or {}).items():
-        known(f"option of {label}", option, options(factory))
-        settings[option] = _value(option, value, str(wanted[option].annotation))
-    for option, parameter in options(factory).items():
+        if option not in allowed:
+            raise InputError(option, f"is not an option of {label}: {nearest(option, allowed)}")
+        settings[option] = _value(option, value, str(allowed[option].annotation))
+    for option, parameter in allowed.items():
         if parameter.default is inspect.Parameter.empty and option not in settings:
-            raise InputError(f"option {option} is required by {label}, got none")
+            raise InputError(option, f"is an option that {label} requires, got none")
     return factory(**settings)
+
+
+def sample(policy: str | Factory, *, arms: int = 2, epsilon: float = 1.0, horizon: int = 1000, **given: Any) -> Policy:
+    """A policy to try out: what it requires is filled in.
+
+    >>> sample("heldp-ucb-b").settings
+    {'arms': 2, 'epsilon_min': 1.0}
+    """
+    common = {"arms": arms, "epsilon": epsilon, "horizon": horizon, **traits(policy).sample}
+    return find(policy)(**{**{name: value for name, value in common.items() if takes(policy, name)}, **given})
 
 
 def _value(option: str, value: Any, annotation: str) -> Any:
@@ -79,14 +146,14 @@ def _value(option: str, value: Any, annotation: str) -> Any:
     kinds = [kind.strip() for kind in annotation.split("|")]
     if "bool" in kinds:
         if value.lower() not in ("true", "false"):
-            raise InputError(f"{option} must be true or false, got '{value}'")
+            raise InputError(option, f"must be true or false, got '{value}'")
         return value.lower() == "true"
     if "float" in kinds or "int" in kinds:
         try:
             return float(value)
         except ValueError:
             if "str" not in kinds:
-                raise InputError(f"{option} must be a number, got '{value}'") from None
+                raise InputError(option, f"must be a number, got '{value}'") from None
     return value
 
 
@@ -98,19 +165,16 @@ def overview() -> list[dict[str, Any]]:
     """
     rows = []
     for name in names():
-        factory = find(name)
-        sample = {"arms": 2, "epsilon": 1.0, "epsilon_min": 1.0, "horizon": 1000}
-        wanted = inspect.signature(factory).parameters
-        policy = factory(**{key: value for key, value in sample.items() if key in wanted})
+        policy = sample(name)
         rows.append(
             {
                 "name": name,
-                "summary": (inspect.getdoc(factory) or "").split("\n")[0],
-                "paper": policy.paper,
+                "summary": (inspect.getdoc(find(name)) or "").split("\n")[0],
+                "paper": policy.traits.paper,
                 "trust": policy.guarantee.trust,
                 "guarantee": _in_words(policy),
-                "options": {option: _with_default(parameter) for option, parameter in options(factory).items()},
-                "differs": policy.differs,
+                "options": {option: _with_default(parameter) for option, parameter in options(name).items()},
+                "differs": policy.traits.differs,
             }
         )
     return rows

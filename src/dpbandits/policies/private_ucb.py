@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from dpbandits.agents import UCB
+from dpbandits.checks import at_least, flag, fraction, positive
 from dpbandits.curators import Tree
-from dpbandits.errors import at_least, flag, fraction, positive
 from dpbandits.policies.policy import Parts, published
 
 FOLLOWS_T = "t^-4"
@@ -15,6 +15,8 @@ FOLLOWS_T = "t^-4"
 @published(
     "Mishra & Thakurta 2015",
     "the trees have floor(log2 T) + 1 levels, which is what a reward can be in (the paper writes log T)",
+    cost="counter",
+    tight={"split_over_arms": False},
 )
 def private_ucb(
     arms: int, *, epsilon: float, horizon: int, gamma: float | str = 0.1, split_over_arms: bool = True

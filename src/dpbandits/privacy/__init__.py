@@ -1,4 +1,4 @@
-"""What is promised: guarantees, and the schedules that keep them."""
+"""Privacy guarantees, and the release schedules that satisfy them."""
 
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.privacy.release_points import interval_rate, next_release

@@ -1,7 +1,7 @@
-"""What several private releases cost together: pure sums, advanced and optimal composition, groups.
+"""The privacy cost of several releases together (basic, advanced and optimal composition), and group privacy.
 
-Everything here holds for adaptively chosen mechanisms. ``delta`` arguments are the failure probability that the
-composition may add; mechanisms that have one of their own pass it as ``delta_each`` or ``deltas``.
+Everything here holds for adaptively chosen mechanisms. In ``optimal`` and ``heterogeneous`` the argument ``delta`` is
+the total, which includes the mechanisms' own deltas; these are passed as ``delta_each`` or ``deltas``.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from dpbandits.errors import InputError, at_least, fraction, positive
-from dpbandits.privacy.loss import composed_loss, tilt_for_delta, tilt_for_total
+from dpbandits.checks import at_least, fraction, positive
+from dpbandits.errors import InputError
+from dpbandits.privacy.loss_distribution import composed_loss, tilt_for_delta, tilt_for_total
+from dpbandits.types import Floats
 
 __all__ = [
     "advanced",
@@ -28,11 +29,9 @@ __all__ = [
     "rational",
 ]
 
-Floats = NDArray[np.float64]
-
 
 def rational(epsilon: float | str | Fraction) -> Fraction:
-    """Epsilon as the decimal number that was written: exact, so that sums of it are.
+    """Epsilon as an exact rational, read as the decimal number that was written. Sums of such numbers are exact too.
 
     >>> rational(0.1), rational("1/3"), 3 * rational(0.1) == rational(0.3)
     (Fraction(1, 10), Fraction(1, 3), True)
@@ -40,9 +39,9 @@ def rational(epsilon: float | str | Fraction) -> Fraction:
     try:
         exact = Fraction(epsilon if isinstance(epsilon, Fraction) else str(epsilon))
     except (ValueError, ZeroDivisionError):
-        raise InputError(f"epsilon must be a rational number, got {epsilon}") from None
+        raise InputError("epsilon", f"must be a rational number, got {epsilon}") from None
     if exact < 0:
-        raise InputError(f"epsilon must not be negative, got {epsilon}")
+        raise InputError("epsilon", f"must not be negative, got {epsilon}")
     return exact
 
 
@@ -56,11 +55,11 @@ def pure(epsilons: Iterable[float | str | Fraction]) -> Fraction:
 
 
 def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
-    """Group privacy: what (epsilon, delta) for one reward promises a user with ``size`` rewards.
+    """Group privacy: the guarantee for a user with ``size`` rewards, from (epsilon, delta) for one reward.
 
-    (m epsilon, delta (e^(m epsilon) - 1) / (e^epsilon - 1)) (Vadhan 2017, Lemma 2.2). It holds for any mechanism.
-    Where each of the user's rewards went through a mechanism of its own, as in the local model, composition applies
-    too and can be smaller.
+    With m = ``size`` it is (m epsilon, delta (e^(m epsilon) - 1) / (e^epsilon - 1)) (Vadhan 2017, Lemma 2.2). It holds
+    for any mechanism. If each of the user's rewards goes through its own mechanism, as in the local model, composition
+    applies too and can give a smaller cost.
 
     >>> group(0.5, 0.0, 4)
     (2.0, 0.0)
@@ -76,7 +75,7 @@ def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
 def advanced(epsilons: Sequence[float] | Floats, delta: float) -> float:
     """Advanced composition (Dwork, Rothblum & Vadhan 2010, Theorem III.3), one term for each mechanism.
 
-    sum e (e^e - 1) + sqrt(2 ln(1/delta) sum e^2). Kept because papers state it; ``heterogeneous`` is never worse.
+    sum e (e^e - 1) + sqrt(2 ln(1/delta) sum e^2). It is here because papers use it; ``heterogeneous`` is never worse.
 
     >>> round(advanced([0.1] * 100, 1e-6), 3)
     6.308
@@ -87,10 +86,10 @@ def advanced(epsilons: Sequence[float] | Floats, delta: float) -> float:
 
 
 def optimal_delta(epsilon: float, count: int, total: float, delta_each: float = 0.0) -> float:
-    """The exact delta at ``total`` of ``count`` mechanisms, each (epsilon, delta_each)-private.
+    """The exact delta at epsilon ``total`` of ``count`` composed mechanisms, each (epsilon, delta_each)-private.
 
     Kairouz, Oh & Viswanath 2015, Theorem 3.3: randomised response is the worst mechanism, so its binomial privacy loss
-    gives the exact answer; summed in logarithms.
+    gives the exact answer. The sum is computed in logarithms.
 
     >>> round(optimal_delta(0.1, 100, 4.774568, 0.0), 9)
     1e-06
@@ -109,7 +108,7 @@ def optimal_delta(epsilon: float, count: int, total: float, delta_each: float = 
 
 
 def optimal(epsilon: float, count: int, delta: float, delta_each: float = 0.0) -> float:
-    """The least epsilon at ``delta`` of ``count`` mechanisms, each (epsilon, delta_each)-private: exact.
+    """The exact least epsilon at ``delta`` of ``count`` composed mechanisms, each (epsilon, delta_each)-private.
 
     >>> [round(optimal(0.1, k, 1e-6), 6) for k in (10, 100, 1000)]
     [0.999371, 4.774568, 19.344671]
@@ -117,7 +116,7 @@ def optimal(epsilon: float, count: int, delta: float, delta_each: float = 0.0) -
     fraction("delta", delta, zero=True)
     least = _with_own(0.0, at_least("count", count, 1) * math.log1p(-fraction("delta_each", delta_each, zero=True)))
     if least > delta:
-        raise InputError(f"delta must be at least {least:.6g}, what the mechanisms' own add up to, got {delta}")
+        raise InputError("delta", f"must be at least {least:.6g}, what the mechanisms' own add up to, got {delta}")
     low, high = 0.0, count * positive("epsilon", epsilon)
     if optimal_delta(epsilon, count, low, delta_each) <= delta:
         return low
@@ -136,12 +135,13 @@ def heterogeneous_delta(
     deltas: Sequence[float] = (),
     counts: Sequence[int] | Floats | None = None,
 ) -> float:
-    """An upper bound on the optimal delta at ``total`` of mechanisms with different epsilons.
+    """An upper bound on the optimal delta at epsilon ``total`` of mechanisms with different epsilons.
 
-    The loss of randomised response has two points; each is replaced by the best dominating loss on a grid (connecting
-    the dots, Doroshenko et al. 2022), and the sum's law is computed around ``total`` after exponential tilting, so the
-    error is relative. Every approximation rounds up: the result is a valid delta, usually within 0.3 % of the optimal
-    one. The exact problem is #P-hard (Murtagh & Vadhan 2016). ``counts`` says how often each epsilon occurs.
+    The privacy loss of randomised response takes two values. It is replaced by the best dominating loss on a grid
+    (connecting the dots, Doroshenko et al. 2022). The distribution of the sum is computed around ``total`` after
+    exponential tilting, so the error is relative. Every approximation rounds up: the result is a valid delta, usually
+    within 0.3 % of the optimal one. The exact problem is #P-hard (Murtagh & Vadhan 2016). ``counts`` says how often
+    each epsilon occurs.
 
     >>> 1.0 <= heterogeneous_delta([0.1] * 100, 4.774568) / optimal_delta(0.1, 100, 4.774568) < 1.001
     True
@@ -149,12 +149,12 @@ def heterogeneous_delta(
     e, m = _counted(epsilons, counts)
     log_own = sum(math.log1p(-fraction("deltas", delta, zero=True)) for delta in deltas)
     if not total >= 0:
-        raise InputError(f"total must not be negative, got {total}")
+        raise InputError("total", f"must not be negative, got {total}")
     left = float(np.dot(m, e)) - total
     if left <= 0.0:
         return _with_own(0.0, log_own)
     loss = composed_loss(e, m, tilt_for_total(e, m, total))
-    return _with_own(min(loss.delta(total), -math.expm1(-left)), log_own)  # no loss is above the sum
+    return _with_own(min(loss.delta(total), -math.expm1(-left)), log_own)  # no loss exceeds the sum of the epsilons
 
 
 def heterogeneous(
@@ -163,7 +163,7 @@ def heterogeneous(
     deltas: Sequence[float] = (),
     counts: Sequence[int] | Floats | None = None,
 ) -> float:
-    """An upper bound on the optimal epsilon at ``delta`` of mechanisms with different epsilons: never above their sum.
+    """An upper bound on the optimal epsilon at ``delta`` of mechanisms with different epsilons, never above their sum.
 
     >>> round(heterogeneous([0.1] * 50 + [0.05] * 50, 1e-6), 2)
     3.64
@@ -173,13 +173,13 @@ def heterogeneous(
     log_own = sum(math.log1p(-fraction("deltas", own, zero=True)) for own in deltas)
     own = _with_own(0.0, log_own)
     if own > delta:
-        raise InputError(f"delta must be at least {own:.6g}, what the mechanisms' own add up to, got {delta}")
+        raise InputError("delta", f"must be at least {own:.6g}, what the mechanisms' own add up to, got {delta}")
     allowed = -math.expm1(math.log1p(-delta) - log_own)
     most = max(0.0, float(np.dot(m, e)) + math.log1p(-max(allowed, 0.0)))
     if allowed <= 0.0 or most == 0.0:
         return most
     best, tilt = most, tilt_for_delta(e, m, allowed)
-    for _ in range(5):  # Chernoff's tilt aims a little too far; each answer gives a better one
+    for _ in range(5):  # the tilt from Chernoff's bound is too large; each result gives a better one
         found = composed_loss(e, m, tilt).epsilon(allowed)
         if found > 0.9999 * best:
             break
@@ -188,25 +188,25 @@ def heterogeneous(
 
 
 def _with_own(composed: float, log_own: float) -> float:
-    """``composed`` or the mechanisms' own failure: 1 - (1 - composed) e^log_own, where e^log_own = prod(1 - delta)."""
+    """The failure of composition or of a mechanism: 1 - (1 - composed) e^log_own, where e^log_own = prod(1 - delta)."""
     return float(-math.expm1(math.log1p(-composed) + log_own)) if composed < 1.0 else 1.0
 
 
 def _epsilons(epsilons: Sequence[float] | Floats) -> Floats:
     e = np.asarray(epsilons, dtype=np.float64)
     if e.ndim != 1 or not e.size:
-        raise InputError("epsilons must be a list of at least one number")
+        raise InputError("epsilons", "must be a list of at least one number")
     for wrong in e[~((e > 0) & (e < np.inf))]:
-        raise InputError(f"epsilons must be positive and finite, got {wrong}")
+        raise InputError("epsilons", f"must be positive and finite, got {wrong}")
     return e
 
 
 def _counted(epsilons: Sequence[float] | Floats, counts: Sequence[int] | Floats | None) -> tuple[Floats, Floats]:
-    """The different epsilons and how often each occurs, the frequent ones first: their spectrum is the narrowest."""
+    """The distinct epsilons and how often each occurs, most frequent first, because their spectrum is the narrowest."""
     e = _epsilons(epsilons)
     m = np.ones(len(e)) if counts is None else np.asarray(counts, dtype=np.float64)
     if m.shape != e.shape or not (m >= 1).all() or (m != np.floor(m)).any():
-        raise InputError(f"counts must be one whole number of at least 1 for each epsilon, got {counts}")
+        raise InputError("counts", f"must be one whole number of at least 1 for each epsilon, got {counts}")
     different, which = np.unique(e, return_inverse=True)
     often = np.bincount(which, weights=m).astype(np.float64)
     order = np.argsort(-often, kind="stable")

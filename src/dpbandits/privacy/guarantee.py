@@ -1,4 +1,4 @@
-"""What is promised, to whom, and under which conditions."""
+"""A privacy guarantee: its parameters, the adversary's view, and its conditions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 IN_RANGE = "rewards are clipped to [0, 1] inside the curator"
-ON_THE_LINE = "any reward: it passes through the logistic function inside the curator"
+ANY_REAL = "any reward: it passes through the logistic function inside the curator"
 
 
 @dataclass(frozen=True)
 class Guarantee:
     """(epsilon, delta)-differential privacy of ``unit``, for an adversary who sees ``view``.
 
-    ``epsilon`` is infinite where nothing is promised, and None where each user has a level of their own.
+    ``epsilon`` is infinite if there is no guarantee, and None if each user has their own level.
 
     >>> Guarantee.central(1.0).epsilon, Guarantee.none().epsilon
     (1.0, inf)
@@ -30,7 +30,7 @@ class Guarantee:
 
     @classmethod
     def none(cls) -> Guarantee:
-        """No promise: the agent sees the rewards themselves."""
+        """No guarantee: the agent sees the rewards themselves."""
         return cls(math.inf, 0.0, "none", "one reward", "everything", "no privacy is promised")
 
     @classmethod
@@ -40,15 +40,15 @@ class Guarantee:
 
     @classmethod
     def central(cls, epsilon: float, delta: float = 0.0, conditions: str = IN_RANGE) -> Guarantee:
-        """A trusted server sees the rewards; whoever sees the sequence of choices is the adversary."""
+        """A trusted server sees the rewards; the adversary sees the sequence of choices."""
         return cls(epsilon, delta, "central", "one reward", "actions", conditions)
 
     def under(self, condition: str) -> Guarantee:
-        """The same promise with one more condition."""
+        """The same guarantee with one more condition."""
         return dataclasses.replace(self, conditions=f"{self.conditions}; {condition}")
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready; an infinite epsilon (no promise) and a user's own are null, and ``conditions`` says which."""
+        """JSON-ready. Epsilon is null if it is infinite, and if each user has their own; ``conditions`` says which."""
         record = dataclasses.asdict(self)
         if self.epsilon is not None and math.isinf(self.epsilon):
             record["epsilon"] = None

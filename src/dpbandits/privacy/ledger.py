@@ -1,4 +1,4 @@
-"""Who has paid what: every release names the rewards that it touches and what it costs each of them."""
+"""A ledger of privacy costs: every release lists the rewards that it uses and what it costs each of them."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dpbandits.errors import fraction
+from dpbandits.checks import fraction
 from dpbandits.exact.rational import Exactly, rational
 from dpbandits.privacy.composition import heterogeneous
 
 __all__ = ["Entry", "Ledger", "LedgerError"]
 
-#: What may name a release or a reward: anything that stays the same, and that JSON can write as text.
+#: The name of a release or of a reward: any immutable value that JSON can represent.
 Name = Hashable
 
 
 class LedgerError(RuntimeError):
-    """A release that must not be made: drawn twice, or beyond the claim. It is refused before it is entered."""
+    """A release was refused, before it was entered: it would be drawn twice, or exceed the claim."""
 
 
 class Entry(NamedTuple):
-    """One release: its name, and what it costs each reward that it touches."""
+    """One release: its name, and what it costs each reward that it uses."""
 
     release: Name
     costs: dict[Name, Fraction]
 
 
 class Ledger:
-    """An append-only list of releases, in exact rationals. It refuses what would break the claim.
+    """An append-only list of releases with exact rational costs. It refuses a release that would break the claim.
 
-    The claim is what one reward may lose in all. Pure costs add; with a ``delta`` they may add up to more, as long as
-    what they compose to at that delta (Kairouz, Oh & Viswanath 2015) keeps to the claim.
+    The claim is the total epsilon that one reward may lose. Pure costs add up. With a ``delta`` their sum may exceed
+    the claim, as long as their composition at that delta (Kairouz, Oh & Viswanath 2015) does not.
 
     >>> ledger = Ledger("1")
     >>> ledger.enter("first mean", dict.fromkeys(["r1", "r2"], "1/2"))
@@ -50,7 +50,7 @@ class Ledger:
         self._costs: dict[Name, list[Fraction]] = {}
 
     def enter(self, release: Name, costs: Mapping[Any, Exactly]) -> None:
-        """Charge a release before it is drawn; a LedgerError leaves the ledger as it was."""
+        """Charge a release before it is drawn. A LedgerError leaves the ledger unchanged."""
         exact = {reward: rational("cost", cost) for reward, cost in costs.items()}
         if release in self._names:
             raise LedgerError(f"release {release} must be drawn once, got a second draw")
@@ -76,15 +76,15 @@ class Ledger:
         return tuple(self._entries)
 
     def spent(self, reward: Name) -> Fraction:
-        """What a reward has lost: the sum of its costs."""
+        """The epsilon that a reward has lost: the sum of its costs."""
         return sum(self._costs.get(reward, ()), Fraction(0))
 
     def left(self, reward: Name) -> Fraction:
-        """What a reward may still lose, as pure costs add."""
+        """The epsilon that a reward may still lose, if pure costs add up."""
         return max(self.claim - self.spent(reward), Fraction(0))
 
     def worst(self) -> Fraction:
-        """The most that any reward has lost."""
+        """The largest epsilon that any reward has lost."""
         return max((self.spent(reward) for reward in self._costs), default=Fraction(0))
 
     def to_json(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class Ledger:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Ledger:
-        """The ledger that was written; every entry is checked again.
+        """The ledger that ``to_json`` wrote. Every entry is checked again.
 
         >>> Ledger.from_json({"claim": "1/3", "delta": 0.0, "entries": []}).claim
         Fraction(1, 3)

@@ -1,4 +1,4 @@
-"""When DP-UCB-INT may release an arm's mean, and how fast that spends privacy (Tossou & Dimitrakakis 2016)."""
+"""The counts at which DP-UCB-INT releases an arm's mean, and the rate of its releases (Tossou & Dimitrakakis 2016)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import math
 
 from dpbandits.numerics import power_sum
 
-__all__ = ["CONSTANT", "SCHEDULES", "X_RULE", "Y_RULE", "interval_rate", "next_release"]
+__all__ = ["CONSTANT", "EXACT", "SCHEDULES", "X_RULE", "Y_RULE", "interval_rate", "next_release"]
 
 CONSTANT, X_RULE, Y_RULE = 0, 1, 2
 SCHEDULES = {"constant": CONSTANT, "x": X_RULE, "y": Y_RULE}
+
+#: The schedule with the shortest constant interval that meets the target at the horizon, by the tightest accounting.
+EXACT = "exact"
 
 
 def next_release(last: int, rate: float, v: float, schedule: int) -> int:
@@ -29,7 +32,7 @@ def next_release(last: int, rate: float, v: float, schedule: int) -> int:
     if schedule == CONSTANT:
         return last + constant
     power = 0.5 * v if schedule == X_RULE else v
-    low, high = last, last + constant  # no rule waits longer: each of the terms is at least the last
+    low, high = last, last + constant  # no rule waits longer, because no term of the sum is below the last
     while high - low > 1:
         middle = (low + high) // 2
         if power_sum(last + 1, middle, power) >= float(middle) ** -power / rate:
@@ -40,7 +43,7 @@ def next_release(last: int, rate: float, v: float, schedule: int) -> int:
 
 
 def interval_rate(epsilon: float, delta: float, v: float) -> float:
-    """Corollary 3.2: the rate at which Algorithm 3 is (epsilon, delta)-private for ever.
+    """Corollary 3.2: the rate at which Algorithm 3 is (epsilon, delta)-private for every horizon.
 
     >>> round(interval_rate(1.0, math.exp(-10), 1.1), 7)
     0.0039643

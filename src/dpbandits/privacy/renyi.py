@@ -1,4 +1,4 @@
-"""Rényi and zero-concentrated differential privacy, and the way back to (epsilon, delta)."""
+"""Rényi and zero-concentrated differential privacy, and their conversion to (epsilon, delta)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
-from dpbandits.errors import InputError, fraction, positive
+from dpbandits.checks import fraction, positive
+from dpbandits.errors import InputError
+from dpbandits.types import Floats
 
 __all__ = [
     "gaussian_delta",
@@ -22,19 +23,17 @@ __all__ = [
     "zcdp_to_dp",
 ]
 
-Floats = NDArray[np.float64]
-
 
 def laplace_rdp(epsilon: float | Floats, order: float) -> Floats:
     """Rényi divergence at ``order`` of the Laplace mechanism that is epsilon-private (Mironov 2017, Proposition 6).
 
-    log(a/(2a-1) e^((a-1) epsilon) + (a-1)/(2a-1) e^(-a epsilon)) / (a-1). Composition adds it.
+    log(a/(2a-1) e^((a-1) epsilon) + (a-1)/(2a-1) e^(-a epsilon)) / (a-1). Under composition these divergences add up.
 
     >>> float(laplace_rdp(0.5, 2.0)).__round__(6), float(laplace_rdp(0.5, 1e6)).__round__(4)
     (0.200304, 0.5)
     """
     if not order > 1:
-        raise InputError(f"order must be above 1, got {order}")
+        raise InputError("order", f"must be above 1, got {order}")
     e = np.asarray(epsilon, dtype=np.float64)
     up, down = order / (2.0 * order - 1.0), (order - 1.0) / (2.0 * order - 1.0)
     if np.max((order - 1.0) * e, initial=0.0) < 30.0:
@@ -47,22 +46,22 @@ def laplace_rdp(epsilon: float | Floats, order: float) -> Floats:
 def gaussian_rdp(rho: float, order: float) -> float:
     """Rényi divergence at ``order`` of a Gaussian mechanism that is rho-zCDP: order * rho (Mironov 2017, Corollary 3).
 
-    Noise of variance 1/(2 rho) on a sum of sensitivity 1.
+    The mechanism adds noise of variance 1/(2 rho) to a sum of sensitivity 1.
 
     >>> gaussian_rdp(0.25, 4.0)
     1.0
     """
     if not order > 1:
-        raise InputError(f"order must be above 1, got {order}")
+        raise InputError("order", f"must be above 1, got {order}")
     return order * positive("rho", rho)
 
 
 def pure_to_zcdp(epsilon: float) -> float:
     """The rho at which every epsilon-private mechanism is rho-zCDP: epsilon tanh(epsilon/2), at most epsilon^2/2.
 
-    Bun & Steinke 2016, Proposition 1.4 has epsilon^2/2. Sharper: the worst mechanism, randomised response, has
-    (order - 1) D = log cosh(epsilon u) - log cosh(epsilon/2) with u = order - 1/2, which is concave in u^2, while
-    order (order - 1) = u^2 - 1/4; so D/order is largest as the order tends to 1, where D is the KL divergence.
+    Bun & Steinke 2016, Proposition 1.4, give epsilon^2/2. This is sharper. The worst mechanism, randomised response,
+    has (order - 1) D = log cosh(epsilon u) - log cosh(epsilon/2) with u = order - 1/2. The right side is concave in
+    u^2, and order (order - 1) = u^2 - 1/4. So D/order is largest as the order tends to 1, where D is the KL divergence.
 
     >>> round(pure_to_zcdp(1.0), 6), round(pure_to_zcdp(0.01), 12)
     (0.462117, 4.9999583e-05)
@@ -72,10 +71,10 @@ def pure_to_zcdp(epsilon: float) -> float:
 
 
 def rdp_to_dp(rdp: Callable[[float], float], delta: float) -> float:
-    """The least epsilon at ``delta`` that the Rényi curve ``rdp(order)`` gives.
+    """The least epsilon at ``delta`` that follows from the Rényi curve ``rdp(order)``.
 
     rdp(a) + log(1 - 1/a) - (log delta + log a)/(a - 1), minimised over a > 1 (Canonne, Kamath & Steinke 2020,
-    Proposition 12). Every order is valid, so the search can only lose sharpness.
+    Proposition 12). Every order gives a valid epsilon, so an inexact search only makes the result less tight.
 
     >>> round(rdp_to_dp(lambda a: 100 * float(laplace_rdp(0.1, a)), 1e-6), 3)
     4.984
@@ -94,7 +93,7 @@ def rdp_to_dp(rdp: Callable[[float], float], delta: float) -> float:
 
 
 def zcdp_to_dp(rho: float, delta: float) -> float:
-    """The epsilon at ``delta`` of a rho-zCDP mechanism: below Bun & Steinke's rho + 2 sqrt(rho log(1/delta)).
+    """The epsilon at ``delta`` of a rho-zCDP mechanism; less than Bun & Steinke's rho + 2 sqrt(rho log(1/delta)).
 
     >>> round(zcdp_to_dp(0.1, 1e-6), 4), round(0.1 + 2 * math.sqrt(0.1 * math.log(1e6)), 4)
     (2.1419, 2.4508)

@@ -1,6 +1,7 @@
 """Many rounds, many runs, quickly and exactly."""
 
-from dpbandits.simulation.runs import Interrupted, Setup, simulate
+from dpbandits.simulation.driver import Interrupted, simulate, simulate_all
+from dpbandits.simulation.settings import Simulation
 from dpbandits.simulation.trace import Trace
 
-__all__ = ["Interrupted", "Setup", "Trace", "simulate"]
+__all__ = ["Interrupted", "Simulation", "Trace", "simulate", "simulate_all"]

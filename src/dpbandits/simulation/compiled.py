@@ -30,12 +30,16 @@ from numba.core.serialize import dumps
 from numba.core.typing.typeof import typeof_impl
 from numba.extending import overload_method, register_jitable, register_model
 
-from dpbandits.simulation import loop, trials
-from dpbandits.simulation.reach import Reach, reach
+from dpbandits.simulation import loop
+from dpbandits.simulation.reach import reach
 from dpbandits.simulation.store import Store, folder
 
-OPTIONS = {"error_model": "numpy"}  # Python's checks for division by zero cost a factor of 6
-INLINED = {**OPTIONS, "forceinline": True}  # a call counts references to every array that it takes: up to a factor of 2
+#: Users' functions: without Python's checks for division by zero, which cost a factor of 6.
+OPTIONS = {"error_model": "numpy", "_nrt": True}
+
+#: Our own are short enough to be inlined, and make no arrays, so that references to arrays need not be counted: both
+#: together are up to a factor of 3.
+OWN_OPTIONS = {**OPTIONS, "forceinline": True, "_nrt": False}
 
 #: What is raised for parts that only plain Python can play.
 NOT_COMPILABLE = (NumbaError, TypeError)
@@ -81,9 +85,12 @@ def _register_function(function: Any) -> None:
     register_jitable(**_options(function))(function)
 
 
+def _is_ours(thing: Any) -> bool:
+    return thing.__module__.split(".")[0] == "dpbandits"
+
+
 def _options(function: Any) -> dict[str, Any]:
-    """Our own functions are short enough to be inlined; users' may not be."""
-    return INLINED if function.__module__.split(".")[0] == "dpbandits" else OPTIONS
+    return OWN_OPTIONS if _is_ours(function) else OPTIONS
 
 
 def _classes(parts: Iterable[Any]) -> Iterator[type]:
@@ -94,11 +101,6 @@ def _classes(parts: Iterable[Any]) -> Iterator[type]:
             yield from _classes(part)
 
 
-@functools.cache
-def _reach(function: Any, classes: tuple[type, ...]) -> Reach:
-    return reach([function], classes)
-
-
 class CodeOnDisk(_Cache):
     """What a dispatcher of Numba asks for code that was compiled earlier, one stored entry for each signature.
 
@@ -106,8 +108,8 @@ class CodeOnDisk(_Cache):
     take the same name, and one policy's code then runs as another's.
     """
 
-    def __init__(self, function: Any) -> None:
-        self._function = function
+    def __init__(self, function: Any, counting: bool) -> None:
+        self._function, self._counting = function, counting
 
     @property
     def cache_path(self) -> str:
@@ -136,13 +138,14 @@ class CodeOnDisk(_Cache):
         classes = tuple(dict.fromkeys(_part_classes(sig)))
         if not all(map(_is_importable, classes)):
             return None
-        code = _reach(self._function, classes).digest
+        code = reach((self._function,), classes).digest
         if code is None:
             return None
         names = [f"{cls.__module__}.{cls.__qualname__}" for cls in classes]
         versions = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
         settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
-        described = (str(sig), names, code, versions, settings, codegen.magic_tuple(), sorted(OPTIONS.items()))
+        options = (self._counting, sorted(OPTIONS.items()), sorted(OWN_OPTIONS.items()))
+        described = (str(sig), names, code, versions, settings, codegen.magic_tuple(), options)
         return hashlib.sha256(repr(described).encode()).hexdigest()
 
     def enable(self) -> None:
@@ -173,9 +176,10 @@ def _is_importable(cls: type) -> bool:
 
 
 @functools.cache
-def _dispatcher(function: Any) -> Any:
-    made = numba.njit(nogil=True, **OPTIONS)(function)
-    made._cache = CodeOnDisk(function)
+def _dispatcher(function: Any, counting: bool) -> Any:
+    """``function``, to be compiled; with ``counting`` of references, where users' parts may make arrays."""
+    made = numba.njit(nogil=True, **{**OPTIONS, "_nrt": counting})(function)
+    made._cache = CodeOnDisk(function, counting)
     return made
 
 
@@ -185,20 +189,10 @@ def compiled(function: Any, *parts: Any) -> Any:
         classes = tuple(dict.fromkeys(_classes(parts)))
         for cls in classes:
             _type_class(cls)
-        for helper in _reach(function, classes).functions:
+        for helper in reach((function,), classes).functions:
             if helper is not function:
                 _register_function(helper)
-        return _dispatcher(function)
-
-
-def loop_for(environment: Any, curator: Any, agent: Any) -> Any:
-    """``loop.play``, compiled for parts of these classes."""
-    return compiled(loop.play, environment, curator, agent)
-
-
-def trials_for(curator: Any, agent: Any) -> Any:
-    """``trials.play_trials``, compiled for parts of these classes."""
-    return compiled(trials.play_trials, curator, agent)
+        return _dispatcher(function, not all(map(_is_ours, classes)))
 
 
 @contextmanager
@@ -222,4 +216,4 @@ def uninterrupted() -> Iterator[None]:
 def play(environment: Any, curator: Any, agent: Any, *rest: Any) -> None:
     """``loop.play``, compiled for these parts and played."""
     with uninterrupted():
-        loop_for(environment, curator, agent)(environment, curator, agent, *rest)
+        compiled(loop.play, environment, curator, agent)(environment, curator, agent, *rest)

@@ -1,9 +1,28 @@
-"""The interaction loop, in plain Python."""
+"""The interaction loop, in plain Python; also compiled."""
 
 from __future__ import annotations
 
-from dpbandits.curators.rounds import one_by_one
-from dpbandits.protocols import Agent, Curator, Environment, Integers, Rng
+from dpbandits.errors import ChoiceError
+from dpbandits.protocols import Agent, Curator, Environment
+from dpbandits.types import Integers, Rng
+
+__all__ = ["play", "play_stint"]
+
+
+def play_stint(
+    environment: Environment, curator: Curator, agent: Agent, t: int, left: int, rewards: Rng, noise: Rng, choices: Rng
+) -> tuple[int, int, bool]:
+    """Ask the agent in round t and play what it answers, for at most ``left`` rounds: (arm, rounds, whether it closed).
+
+    A stint that is cut short by its line, or by the end, is not closed.
+    """
+    arm, stint, line = agent.act(curator, t, choices)
+    if arm < 0 or arm >= len(environment.means) or stint < 1:
+        raise ChoiceError("act must return an arm that exists and a stint of at least 1")
+    played = curator.absorb(environment, arm, min(stint, left), line, rewards, noise)
+    if played == stint:
+        curator.close(arm, noise)
+    return arm, played, played == stint
 
 
 def play(
@@ -15,33 +34,24 @@ def play(
     rewards: Rng,
     noise: Rng,
     choices: Rng,
-    singly: bool | None,
 ) -> None:
     """Play to the last checkpoint; write the pulls of each arm so far at each one, (checkpoints, arms).
 
-    A stint is one bulk draw, or, if ``singly`` is not None, as many single rewards; both have the same law. (Numba
-    makes a loop for each, because None is a type.) Within a stint one arm is played, so the pulls at checkpoints inside
-    it are known, and checkpoints change nothing else.
+    Within a stint one arm is played, so the pulls at checkpoints inside it are known, and checkpoints change nothing
+    else.
     """
     arms = pulls.shape[1]
-    horizon = checkpoints[checkpoints.size - 1]
+    horizon = checkpoints[len(checkpoints) - 1]
     t = mark = 0
     while t < horizon:
-        arm, stint, line = agent.act(curator, t + 1, choices)
-        n = min(stint, horizon - t)
-        if singly is None:
-            played = curator.absorb(environment, arm, n, line, rewards, noise)
-        else:
-            played = one_by_one(curator, environment, arm, n, line, rewards, noise)
-        if played == stint:
-            curator.close(arm, noise)
-        while mark < checkpoints.size and checkpoints[mark] <= t + played:
+        arm, played, _ = play_stint(environment, curator, agent, t + 1, horizon - t, rewards, noise, choices)
+        while mark < len(checkpoints) and checkpoints[mark] <= t + played:
             pulls[mark, arm] += checkpoints[mark] - t
-            if mark + 1 < checkpoints.size:
+            if mark + 1 < len(checkpoints):
                 for other in range(arms):
                     pulls[mark + 1, other] = pulls[mark, other]
             t, played = checkpoints[mark], played - (checkpoints[mark] - t)
             mark += 1
-        if mark < checkpoints.size:
+        if mark < len(checkpoints):
             pulls[mark, arm] += played
         t += played

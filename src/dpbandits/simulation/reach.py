@@ -13,7 +13,8 @@ import enum
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -38,11 +39,12 @@ class Reach(NamedTuple):
     digest: str | None  # None where something cannot be described
 
 
-def reach(roots: Iterable[Callable[..., Any]], classes: Iterable[type] = ()) -> Reach:
+@cache
+def reach(roots: tuple[Callable[..., Any], ...], classes: tuple[type, ...] = ()) -> Reach:
     """Follow ``roots``, which call methods of objects of ``classes``.
 
     >>> from dpbandits import numerics
-    >>> [function.__name__ for function in reach([numerics.kl_upper]).functions]
+    >>> [function.__name__ for function in reach((numerics.kl_upper,)).functions]
     ['kl_upper']
     """
     walk = _Walk()

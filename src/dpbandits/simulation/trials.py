@@ -6,8 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpbandits.environments.scripted import Scripted
 from dpbandits.errors import InputError
-from dpbandits.protocols import NO_LINE, Agent, Curator, Floats, Integers, Rng
+from dpbandits.parts import arrays, rebuilt
+from dpbandits.protocols import Agent, Curator
+from dpbandits.simulation.loop import play_stint
+from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["Buffered", "buffered", "play_trials"]
 
@@ -30,12 +34,12 @@ def buffered(agent: Any, curator: Any) -> Buffered:
     >>> parts.curator.means.tolist(), parts.agent.raw_sums.tolist()
     ([7.0, 7.0], [7.0, 7.0])
     """
-    arrays = [*_arrays(agent), *_arrays(curator)]
-    if any(array.dtype not in (np.float64, np.int64) for array in arrays):
-        kinds = ", ".join(sorted({str(array.dtype) for array in arrays}))
-        raise InputError(f"memory must be of float64 and int64 to be played many times, got {kinds}")
-    floats = np.zeros(sum(array.size for array in arrays if array.dtype == np.float64))
-    integers = np.zeros(sum(array.size for array in arrays if array.dtype == np.int64), np.int64)
+    found = [array for part in (agent, curator) for _, array in arrays(part)]
+    if any(array.dtype not in (np.float64, np.int64) for array in found):
+        kinds = ", ".join(sorted({str(array.dtype) for array in found}))
+        raise InputError("memory", f"must be of float64 and int64 to be played many times, got {kinds}")
+    floats = np.zeros(sum(array.size for array in found if array.dtype == np.float64))
+    integers = np.zeros(sum(array.size for array in found if array.dtype == np.int64), np.int64)
     used = {np.dtype(np.float64): 0, np.dtype(np.int64): 0}
 
     def place(array: Any) -> Any:
@@ -45,65 +49,42 @@ def buffered(agent: Any, curator: Any) -> Buffered:
         view[...] = array
         return view
 
-    def rebuild(part: Any) -> Any:
-        return type(part)(
-            *(place(v) if isinstance(v, np.ndarray) else rebuild(v) if isinstance(v, tuple) else v for v in part)
-        )
-
-    return Buffered(rebuild(agent), rebuild(curator), floats, integers)
-
-
-def _arrays(part: Any) -> list[Any]:
-    found = []
-    for value in part:
-        if isinstance(value, np.ndarray):
-            found.append(value)
-        elif isinstance(value, tuple):
-            found += _arrays(value)
-    return found
+    return Buffered(rebuilt(agent, place), rebuilt(curator, place), floats, integers)
 
 
 def play_trials(
+    environment: Scripted,
     curator: Curator,
     agent: Agent,
     floats: Floats,
     integers: Integers,
-    tables: Floats,
+    fresh_floats: Floats,
+    fresh_integers: Integers,
     sides: Integers,
-    level: float,
     actions: Integers,
     released: Floats,
     noise: Rng,
     choices: Rng,
 ) -> None:
-    """Play once for each of ``sides``, on that side's ``tables[side, round, arm]``; write what an adversary sees.
+    """Play once for each of ``sides``, on the table of that number; write what an adversary sees.
 
     ``actions`` and ``released`` are (trials, rounds): the arm of each round, and its released mean at the end of each
-    stint; 0 within stints, and where nothing is released. Either may have no rows: then it is not written.
+    stint; 0 within stints, and where nothing is released. Either may have no rows: then it is not written. ``floats``
+    and ``integers`` are the memory of the parts, which is made fresh before each trial.
     """
-    fresh_floats, fresh_integers = floats.copy(), integers.copy()
-    rounds = tables.shape[1]
-    for trial in range(sides.size):
-        floats[:] = fresh_floats
-        integers[:] = fresh_integers
-        side = sides[trial]
+    rounds = environment.tables.shape[1]
+    for trial in range(len(sides)):
+        for i in range(len(floats)):  # not a slice: Numba would make an array for it
+            floats[i] = fresh_floats[i]
+        for i in range(len(integers)):
+            integers[i] = fresh_integers[i]
+        environment.rewind(sides[trial])
         t = 0
         while t < rounds:
-            arm, stint, line = agent.act(curator, t + 1, choices)
-            last = min(t + stint, rounds)
-            played = 0
-            while t < last:
-                response = curator.respond(tables[side, t, arm], level, noise)
-                curator.add(arm, response, level, noise)
-                if trial < actions.shape[0]:
-                    actions[trial, t] = arm
-                t += 1
-                played += 1
-                if line > NO_LINE and curator.mean(arm) <= line:
-                    break
-            if played == stint:
-                curator.close(arm, noise)
+            arm, played, _ = play_stint(environment, curator, agent, t + 1, rounds - t, noise, noise, choices)
+            if trial < actions.shape[0]:
+                for s in range(t, t + played):
+                    actions[trial, s] = arm
+            t += played
             if trial < released.shape[0] and curator.ready(arm, 0.0):
                 released[trial, t - 1] = curator.mean(arm)
-    floats[:] = fresh_floats
-    integers[:] = fresh_integers

@@ -7,16 +7,35 @@ check(my_policy, epsilon=0.3)        # with settings of its own
 
 from __future__ import annotations
 
+import inspect
+from types import ModuleType
 from typing import Any
 
 from dpbandits import policies
 from dpbandits.policies import lookup
-from dpbandits.testing.laws import LAWS, Case
+from dpbandits.testing import living, playing, promising
+from dpbandits.testing.case import Case, Law
 
-__all__ = ["LAWS", "Case", "check", "subjects"]
+__all__ = ["LAWS", "Case", "Law", "check", "subjects"]
 
 #: Rewards of 0 and 1, and rewards of every kind between.
 PROBLEMS = ("0.9,0.6,0.4", "beta(4,1)+choice(0.2,0.9)+uniform(0,1)+bernoulli(0.3)")
+
+
+def _laws(module: ModuleType) -> dict[str, Law]:
+    """Every public function of a module that takes a case."""
+    return {
+        name: law
+        for name, law in vars(module).items()
+        if inspect.isfunction(law)
+        and law.__module__ == module.__name__
+        and not name.startswith("_")
+        and list(inspect.signature(law).parameters) == ["case"]
+    }
+
+
+#: All laws, by name.
+LAWS: dict[str, Law] = {**_laws(playing), **_laws(living), **_laws(promising)}
 
 
 def subjects() -> list[Case]:

@@ -23,16 +23,16 @@ from dpbandits.simulation import Trace
 TITLE = "Figure 2: regret over time at ε = 1, five Bernoulli arms"
 SETTINGS = (
     "As printed: 10^7 rounds, 20 runs (100 where a run takes a millisecond), alpha = 3.1, beta = 1/T, gamma = 0.1. "
-    "'DP-UCB' is read as Mishra & Thakurta's algorithm as they print it (private-ucb), which Appendix G cites; the "
+    "'DP-UCB' is taken to be Mishra & Thakurta's algorithm as they print it (private-ucb), which Appendix G cites. The "
     "figure also shows the two other readings: epsilon not split over the arms, and Tossou & Dimitrakakis' BOUND."
 )
 ARMS, EPSILON, HORIZON = "@azize2022-c2", 1.0, 10**7
 MEANS = [0.75, 0.625, 0.5, 0.375, 0.25]
 RUNS = {"quick": 20, "paper": 100}
-DEAR_RUNS = {"quick": 2, "paper": 20}
+EXPENSIVE_RUNS = {"quick": 2, "paper": 20}
 LABELS = {"adap-klucb": "AdaP-KLUCB", "adap-ucb": "AdaP-UCB", "dp-se": "DP-SE", "private-ucb": "DP-UCB"}
 OTHER = {"unsplit": "DP-UCB, ε not split", "dp-ucb-bound": "DP-UCB-BOUND"}
-TEN = 10.0
+CLAIMED_FACTOR = 10.0
 
 ORDER = "three standard errors of the difference"
 LOWEST = Claim(
@@ -55,22 +55,22 @@ TEN_DP_SE = Claim(
     "Section 5, Fig. 2",
     "regret of DP-SE over that of each, at the horizon",
     "at least 10, by three standard errors",
-    known="A DP-SE with the printed settings (beta = 1/T) is about twice as far from AdaP, not ten times.",
+    known="With the printed settings (beta = 1/T), the regret of DP-SE is about twice that of AdaP, not ten times.",
 )
 
 
 def cells(scale: str) -> dict[str, Cell]:
     """The four algorithms, and two other readings of DP-UCB."""
-    few = DEAR_RUNS[scale]
+    few = EXPENSIVE_RUNS[scale]
     made = {name: cell(name, ARMS, EPSILON, scale) for name in LABELS}
-    made["unsplit"] = Cell("private-ucb", ARMS, HORIZON, few, EPSILON, {"split_over_arms": False})
-    made["dp-ucb-bound"] = Cell("dp-ucb-bound", ARMS, HORIZON, few, EPSILON)
+    made["unsplit"] = Cell.of("private-ucb", ARMS, HORIZON, few, EPSILON, {"split_over_arms": False})
+    made["dp-ucb-bound"] = Cell.of("dp-ucb-bound", ARMS, HORIZON, few, EPSILON)
     return made
 
 
 def cell(policy: str, arms: str, epsilon: float, scale: str) -> Cell:
     """A policy as Section 5 runs it."""
-    return Cell(policy, arms, HORIZON, (DEAR_RUNS if policy == "private-ucb" else RUNS)[scale], epsilon)
+    return Cell.of(policy, arms, HORIZON, (EXPENSIVE_RUNS if policy == "private-ucb" else RUNS)[scale], epsilon)
 
 
 def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
@@ -85,12 +85,12 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
 
 def _ten(claim: Claim, final: Mapping[str, Estimate], rival: str) -> Finding:
     ratios = {name: ratio(final[rival], final[name]) for name in ("adap-klucb", "adap-ucb")}
-    verdict = together([compare(Estimate(TEN, 0.0), value) for value in ratios.values()])
+    verdict = together([compare(Estimate(CLAIMED_FACTOR, 0.0), value) for value in ratios.values()])
     return claim.finding(verdict, "; ".join(f"{LABELS[name]}: {value}" for name, value in ratios.items()))
 
 
 def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
-    """The curves with one standard deviation, and the lower bound of Theorem 3."""
+    """The curves with one standard deviation, and the bounds on AdaP-KLUCB: Theorem 3 and its own upper bound."""
     lines = {label: traces[name] for name, label in {**LABELS, **OTHER}.items()}
     problem = Problem.bernoulli(MEANS, HORIZON, epsilon=EPSILON)
     bounds = [central.dp_lower(problem), central.adap_klucb(problem)]

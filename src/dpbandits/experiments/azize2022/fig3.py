@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,14 +24,14 @@ from dpbandits.simulation import Trace
 
 TITLE = "Figure 3: lower bounds and regret of AdaP-KLUCB against ε"
 SETTINGS = (
-    "As printed: 10^7 rounds, 20 runs (here 100, a run takes a millisecond), epsilon from 0.05 to 10; which values is "
-    "not printed. The sharper lower bound of Azize, Wu, Honda, Orabona, Ito & Basu 2025 is drawn too."
+    "As printed: 10^7 rounds, 20 runs (here 100, as a run takes a millisecond), epsilon from 0.05 to 10. The values of "
+    "epsilon in between are not printed. The sharper lower bound of Azize, Wu, Honda, Orabona, Ito & Basu 2025 is also "
+    "drawn."
 )
 ARMS, HORIZON = "@azize2022-fig3", 10**7
 MEANS = [0.8, 0.1, 0.1, 0.1, 0.1]
 EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0)
 RUNS = {"quick": 20, "paper": 100}
-EDGE = 0.3
 
 FLAT = Claim(
     "flat",
@@ -38,9 +39,8 @@ FLAT = Claim(
     "Section 5, Fig. 3",
     "regret at 0.3 over regret at 10, at the horizon",
     "'independent' is read as within 10 %, beyond three standard errors",
-    known="The noise of AdaP-KLUCB still widens its index above 0.3: its own bound has epsilon times the gap "
-    "against kl, "
-    "with constants, so that the regimes meet at a much larger epsilon.",
+    known="The noise of AdaP-KLUCB still widens its index above 0.3. Its own bound compares epsilon times the gap with "
+    "kl, with constants, so its regimes meet at a much larger epsilon.",
 )
 HIGH = Claim(
     "high",
@@ -60,7 +60,7 @@ BOUND = Claim(
 
 def cells(scale: str) -> dict[str, Cell]:
     """AdaP-KLUCB at each epsilon."""
-    return {f"{epsilon:g}": Cell("adap-klucb", ARMS, HORIZON, RUNS[scale], epsilon) for epsilon in EPSILONS}
+    return {f"{epsilon:g}": Cell.of("adap-klucb", ARMS, HORIZON, RUNS[scale], epsilon) for epsilon in EPSILONS}
 
 
 def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
@@ -77,7 +77,7 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
 
 
 def _edge() -> float:
-    """Where kl and 6 epsilon tv are equal for the worse arms."""
+    """The epsilon at which kl and 6 epsilon tv are equal for the worse arms."""
     problem = Problem.bernoulli(MEANS, HORIZON, epsilon=1.0)
     return problem.kl_gap(1) / (6.0 * problem.tv_gap(1))
 
@@ -87,9 +87,11 @@ def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
     panel = against("regret", "Regret at 10^7 rounds", "ε", {"AdaP-KLUCB": {float(e): traces[e] for e in traces}})
     x = np.geomspace(EPSILONS[0], EPSILONS[-1], 60)
     problems = [Problem.bernoulli(MEANS, HORIZON, epsilon=float(epsilon)) for epsilon in x]
-    for label, theorem in (
-        ("lower bound: Theorem 3", central.dp_lower),
-        ("lower bound: Azize et al. 2025", central.dp_lower_bernoulli),
-    ):
-        panel.lines.append(Line(label, x, np.array([theorem(problem).value for problem in problems]), style="dashed"))
-    return [panel]
+    bounds = [
+        Line(label, x, np.array([theorem(problem).value for problem in problems]), style="dashed")
+        for label, theorem in (
+            ("lower bound: Theorem 3", central.dp_lower),
+            ("lower bound: Azize et al. 2025", central.dp_lower_bernoulli),
+        )
+    ]
+    return [replace(panel, lines=[*panel.lines, *bounds])]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dpbandits.experiments.azize2022.environments import SETTINGS as SETTINGS
-from dpbandits.experiments.azize2022.environments import cells_of, plot_of, score_of
+from dpbandits.experiments.azize2022.four_algorithms import SETTINGS as SETTINGS
+from dpbandits.experiments.azize2022.four_algorithms import cells_of, plot_of, score_of
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import Finding
 from dpbandits.experiments.panels import Panel

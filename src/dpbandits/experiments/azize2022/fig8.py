@@ -12,9 +12,8 @@ from dpbandits.simulation import Trace
 
 TITLE = "Figure 8: regret over time in C1 at ε = 1 for several alpha"
 SETTINGS = (
-    "10^7 rounds; the values of alpha cannot be read in the paper: 1, 2, 3.1 and 5 are used. 20 runs in "
-    "the paper; here "
-    "100, a run takes a millisecond."
+    "10^7 rounds. The values of alpha are illegible in the paper: 1, 2, 3.1 and 5 are used. The paper averages 20 "
+    "runs; here 100, as a run takes a millisecond."
 )
 ARMS, EPSILON = "@azize2022-c1", 1.0
 ALPHAS = (1.0, 2.0, 3.1, 5.0)
@@ -33,7 +32,7 @@ BETTER = Claim(
 def cells(scale: str) -> dict[str, Cell]:
     """Both algorithms at each alpha."""
     return {
-        f"{policy}:{alpha:g}": Cell(policy, ARMS, HORIZON, RUNS[scale], EPSILON, {"alpha": alpha})
+        f"{policy}:{alpha:g}": Cell.of(policy, ARMS, HORIZON, RUNS[scale], EPSILON, {"alpha": alpha})
         for policy in POLICIES
         for alpha in ALPHAS
     }

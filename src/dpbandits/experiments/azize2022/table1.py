@@ -1,31 +1,28 @@
-"""Table 1: four algorithms compared, with what can be computed computed."""
+"""Table 1: four algorithms compared, with printed, computed and measured values."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from dpbandits.bounds import Problem, theorem_named
-from dpbandits.curators import Batch
+from dpbandits.bounds import Problem, theorems
 from dpbandits.experiments.azize2022.fig2 import ARMS, EPSILON, HORIZON, LABELS, MEANS, cell
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, Claim, Finding, regret
 from dpbandits.experiments.panels import Table
 from dpbandits.policies import lookup
-from dpbandits.simulation import Trace
+from dpbandits.simulation import Simulation, Trace
 from dpbandits.simulation.loop import play
 from dpbandits.simulation.runs import streams
 
 TITLE = "Table 1: ε-global private algorithms compared"
 SETTINGS = (
-    "On C2 at epsilon 1 and 10^7 rounds. Private means are counted in a run that is played in plain "
-    "Python; 'anytime' is "
-    "whether the policy can be made without a horizon; 'forgets' is whether its curator keeps the last stint only. "
-    "DP-UCB is Mishra & Thakurta's: it releases a mean at every round."
+    "On C2 at epsilon 1 and 10^7 rounds. Private means are counted in a run in plain Python. 'Anytime' means that the "
+    "policy needs no horizon. 'Forgets' means that its curator keeps only the last stint. DP-UCB is Mishra & "
+    "Thakurta's, which releases a mean in every round."
 )
 ORDERS = {
     "private-ucb": "log(T)^2.5 / ε + Σ log T / Δ",
@@ -80,26 +77,27 @@ class _Counting:
 
 def releases(policy: str, horizon: int) -> int:
     """How many private means a policy releases in a run."""
-    problem = Cell(policy, ARMS, horizon, 1, EPSILON).setup().problem
-    curator, random = _Counting(problem.policy.curator), streams(0, 0)
+    simulation = Simulation.of(policy, arms=ARMS, horizon=horizon, epsilon=EPSILON)
+    fresh, random = simulation.policy.fresh(), streams(0, 0)
+    curator: Any = _Counting(fresh.curator)
     pulls = np.zeros((1, len(MEANS)), np.int64)
-    parts = (problem.environment, curator, problem.policy.agent, np.array([horizon]), pulls)
-    play(*parts, random.rewards, random.noise, random.choices, None)
+    parts = (simulation.environment, curator, fresh.agent, np.array([horizon]), pulls)
+    play(*parts, random.rewards, random.noise, random.choices)
     return curator.releases
 
 
 def anytime(policy: str) -> bool:
-    """Whether it can be made without a horizon."""
-    return "horizon" not in inspect.signature(lookup.find(policy)).parameters
+    """Whether the policy needs no horizon."""
+    return not lookup.takes(policy, "horizon")
 
 
 def forgets(policy: str) -> bool:
-    """Whether its curator keeps the last stint only."""
-    return isinstance(lookup.make(policy, arms=2, epsilon=1.0, horizon=100).curator, Batch)
+    """Whether its curator keeps only the last stint."""
+    return lookup.sample(policy).curator.by_stint
 
 
 def cells(scale: str) -> dict[str, Cell]:
-    """Those of Figure 2."""
+    """The simulations of Figure 2."""
     return {name: cell(name, ARMS, EPSILON, scale) for name in LABELS}
 
 
@@ -123,16 +121,16 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
 
 def plot(traces: Mapping[str, Trace], scale: str) -> list[Table]:
     """The table."""
-    problem = Problem.bernoulli(MEANS, HORIZON, epsilon=EPSILON)
+    problem, named = Problem.bernoulli(MEANS, HORIZON, epsilon=EPSILON), {one.name: one for one in theorems()}
     rows = []
     for name, label in LABELS.items():
-        bound = theorem_named(name)(problem).value if name.startswith("adap") else None
+        bound = named[name](problem).value if name in named else None
         rows.append(
             [
                 label,
                 ORDERS[name],
                 str(regret(traces[name])),
-                "none here" if bound is None else f"{bound:,.0f}",
+                "none" if bound is None else f"{bound:,.0f}",
                 MEANS_PRINTED[name],
                 f"{releases(name, HORIZON) if name in COUNTED else HORIZON:,}",
                 "yes" if anytime(name) else "no",

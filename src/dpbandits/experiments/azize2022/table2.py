@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from dpbandits.bounds import LinearProblem, Problem, central, linear
 from dpbandits.errors import MissingExtraError
-from dpbandits.experiments.azize2022.environments import EPSILONS
 from dpbandits.experiments.azize2022.fig2 import HORIZON, MEANS
+from dpbandits.experiments.azize2022.four_algorithms import EPSILONS
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, Claim, Finding
 from dpbandits.experiments.panels import Table
@@ -15,10 +15,9 @@ from dpbandits.simulation import Trace
 
 TITLE = "Table 2: regret lower bounds under ε-global privacy"
 SETTINGS = (
-    "Arms of C2 at 10^7 rounds. The linear rows have three actions (1, 0), (0, 1), (0.9, 0.3) and the "
-    "parameter (1, 0.2), "
-    "which are ours: the paper gives no example. Problem-dependent bounds are limits of regret / log T, "
-    "times log T here."
+    "Arms of C2 at 10^7 rounds. The linear rows have three actions (1, 0), (0, 1), (0.9, 0.3) and the parameter "
+    "(1, 0.2), which are our choice, because the paper gives no example. Problem-dependent bounds are limits of "
+    "regret / log T, and are multiplied by log T here."
 )
 ACTIONS, PARAMETER = ((1.0, 0.0), (0.0, 1.0), (0.9, 0.3)), (1.0, 0.2)
 
@@ -71,7 +70,7 @@ def plot(traces: Mapping[str, Trace], scale: str) -> list[Table]:
             TITLE,
             columns,
             rows,
-            "The linear minimax bound is the corrected one: the print has a superfluous d.",
+            "The linear minimax bound is corrected: the printed one has a superfluous d in its exponent.",
         )
     ]
 

@@ -1,3 +1,3 @@
-"""The heterogeneous-levels paper."""
+"""The paper on heterogeneous levels."""
 
 PAPER = "HeLDP: regret minimisation with heterogeneous local differential privacy"

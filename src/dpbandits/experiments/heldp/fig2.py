@@ -1,4 +1,4 @@
-"""Figure 2: the regrets of Figure 1 (e-h) against V_L and V_B, with a line through all of them."""
+"""Figure 2: the regrets of Figure 1 (e-h) against V_L and V_B, with one fitted line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpbandits.bounds import ClippedNormal, Levels, level_cost
+from dpbandits.bounds import level_cost
+from dpbandits.environments import Levels, NormalLevels
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import (
     NOT_REPRODUCED,
@@ -21,17 +22,17 @@ from dpbandits.experiments.claims import (
 )
 from dpbandits.experiments.heldp.fig1 import DISCRETE, NAMES, NORMAL, THRESHOLDS, population_cells
 from dpbandits.experiments.panels import Line, Panel
-from dpbandits.experiments.ren2020.fig1 import HORIZON, ORDER
-from dpbandits.protocols import Floats
+from dpbandits.experiments.twenty_arms import HORIZON, ORDER
 from dpbandits.simulation import Trace
+from dpbandits.types import Floats
 
 TITLE = "Figure 2: regret against V_L and V_B, with a linear fit"
 SETTINGS = (
     "The 16 settings of Figure 1 (e-h), at 10^7 rounds and 10 runs. The expectations in V_L and V_B are over the users "
-    "at or above epsilon_min, which the paper does not write but means. Its values are in a supplement that is not "
-    "available. The standard error of R^2 is by leaving out one run at a time."
+    "at or above epsilon_min, which the paper means but does not write. Its values are in a supplement that is not "
+    "available. The standard error of R^2 is the jackknife's, which leaves out one run at a time."
 )
-POPULATIONS = {DISCRETE: Levels.uniform([0, 0.2, 1, 2, 100]), NORMAL: ClippedNormal(1.0, 1.0)}
+POPULATIONS = {DISCRETE: Levels.of([0, 0.2, 1, 2, 100]), NORMAL: NormalLevels(1.0, 1.0)}
 
 R2 = Claim(
     "r2",
@@ -69,7 +70,7 @@ def fit(x: Floats, y: Floats) -> Fit:
 
 
 def cells(scale: str) -> dict[str, Cell]:
-    """Those of Figure 1 (e) to (h)."""
+    """The simulations of Figure 1 (e) to (h)."""
     return population_cells(scale)
 
 
@@ -85,7 +86,7 @@ def values() -> dict[str, float]:
 
 
 def r_squared(traces: Mapping[str, Trace]) -> Estimate:
-    """R^2 with its standard error by the jackknife."""
+    """R^2 with its jackknife standard error."""
     v = values()
     x = np.array(list(v.values()))
     final = np.stack([traces[name].final_regret for name in v])  # (settings, runs)

@@ -17,21 +17,22 @@ from dpbandits.experiments.claims import (
     within,
 )
 from dpbandits.experiments.panels import Panel, regrets
-from dpbandits.experiments.ren2020.fig1 import BERNOULLI, HORIZON, PAPER_RUNS, TOLERANCE
-from dpbandits.experiments.ren2020.fig1 import L_RUNS as BOUNDED_RUNS
+from dpbandits.experiments.twenty_arms import BERNOULLI, HORIZON, PAPER_RUNS, TOLERANCE
+from dpbandits.experiments.twenty_arms import L_RUNS as BOUNDED_RUNS
 from dpbandits.simulation import Trace
 
 TITLE = "Figure 2: LDP-UCB-LS and LDP-UCB-BS against UCB1, 20 normal arms"
 SETTINGS = (
     "UCB1 sees the logistic function of the reward too, as in the paper. The horizon is not printed: 10^7 is used. The "
-    "sweeps (b, c) are not printed: 0.5, 1, 2 are used. The paper averages 50 runs; here 50 for LDP-UCB-BS, and 10 for "
-    "UCB1 and LDP-UCB-LS (2 s a run)."
+    "epsilons of (b, c) are not printed: 0.5, 1, 2 are used. The paper averages 50 runs; here 50 for LDP-UCB-BS, and "
+    "10 for UCB1 and LDP-UCB-LS (2 s a run)."
 )
 ARMS = "@ren2020-gaussian"
 SWEEP = (0.5, 1.0, 2.0)
 RUNS = {"quick": 4, "paper": 50}
-DEAR_RUNS = {"quick": 4, "paper": 10}
+EXPENSIVE_RUNS = {"quick": 4, "paper": 10}
 NAMES = {"ls": "ldp-ucb-ls", "bs": "ldp-ucb-bs"}
+BOUNDED_NAMES = {"ls": "ldp-ucb-l", "bs": "ldp-ucb-b"}
 SIMILAR = 0.25
 LIMITS = {"ls": 81.0, "bs": 16.67}  # (1 + 4/ε)^2 and coth(ε/2)^2 at 0.5
 
@@ -68,14 +69,14 @@ ALIKE = Claim(
 
 def cells(scale: str) -> dict[str, Cell]:
     """UCB1 on transformed rewards and both policies at each epsilon; and the same at 0.5 on Bernoulli arms."""
-    horizon, runs, few = HORIZON[scale], RUNS[scale], DEAR_RUNS[scale]
-    made = {"ucb1": Cell("ucb1", ARMS, horizon, few, options={"sigmoid": True})}
+    horizon, runs, few = HORIZON[scale], RUNS[scale], EXPENSIVE_RUNS[scale]
+    made = {"ucb1": Cell.of("ucb1", ARMS, horizon, few, options={"sigmoid": True})}
     for kind, policy in NAMES.items():
         for epsilon in SWEEP:
-            made[f"{kind}:{epsilon:g}"] = Cell(policy, ARMS, horizon, few if kind == "ls" else runs, epsilon)
-        bounded = Cell(policy[:-1], BERNOULLI, horizon, BOUNDED_RUNS[scale], 0.5)
+            made[f"{kind}:{epsilon:g}"] = Cell.of(policy, ARMS, horizon, few if kind == "ls" else runs, epsilon)
+        bounded = Cell.of(BOUNDED_NAMES[kind], BERNOULLI, horizon, BOUNDED_RUNS[scale], 0.5)
         made[f"bounded:{kind}"] = bounded
-    return made | {"bounded:ucb1": Cell("ucb1", BERNOULLI, horizon, BOUNDED_RUNS[scale])}
+    return made | {"bounded:ucb1": Cell.of("ucb1", BERNOULLI, horizon, BOUNDED_RUNS[scale])}
 
 
 def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:

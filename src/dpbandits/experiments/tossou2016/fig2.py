@@ -22,15 +22,13 @@ from dpbandits.experiments.claims import (
 from dpbandits.experiments.panels import Panel, regrets
 from dpbandits.simulation import Trace
 
-TITLE = "Figure 2: regret over 100,000 rounds, with the least and the most of all runs"
+TITLE = "Figure 2: regret over 100,000 rounds, with the smallest and the largest of all runs"
 SETTINGS = (
-    "As printed: 100,000 rounds, 100 runs, epsilon 1 and 0.1; DP-UCB-INT with v = 1.1 and delta = e^-10, "
-    "Private-UCB with "
-    "failure probability t^-4. DP-UCB and DP-UCB-BOUND have the printed noise, which is 2 epsilon-private, and, where "
-    "the label says 'split', noise that is epsilon-private. DP-UCB-INT draws each release once (as printed it is not "
-    "private) with the y-rule of Lemma B.1 (the constant interval is longer than the horizon in (d)). "
-    "Where the 0.55 and "
-    "the 0.2 stand among the ten arms does not matter: each run has its own order."
+    "As printed: 100,000 rounds, 100 runs, epsilon 1 and 0.1; DP-UCB-INT with v = 1.1 and delta = e^-10, Private-UCB "
+    "with failure probability t^-4. DP-UCB and DP-UCB-BOUND have the printed noise, which is 2 epsilon-private; where "
+    "the label says 'split', they have noise that is epsilon-private. DP-UCB-INT draws each release once, because as "
+    "printed it is not private. It uses the y-rule of Lemma B.1, because the constant interval is longer than the "
+    "horizon in (d). The places of the 0.55 and the 0.2 among the ten arms do not matter: each run has its own order."
 )
 HORIZON = 100_000
 RUNS = {"quick": 10, "paper": 100}
@@ -44,7 +42,7 @@ PRIVATE: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bound-split": ("DP-UCB-BOUND, split (ε)", "dp-ucb-bound", {}),
     "private": ("Private-UCB", "private-ucb", {"gamma": "t^-4"}),
 }
-OURS = ("int", "ucb", "bound")  # the paper's own algorithms
+PAPERS_OWN = ("int", "ucb", "bound")  # the algorithms that the paper proposes
 EARLY = 1000
 
 ORDER = "three standard errors of the difference"
@@ -89,15 +87,15 @@ CONSISTENT = Claim(
     "range",
     "The worst regret exceeds the best by less than 664.5 with two arms, for UCB and the paper's algorithms.",
     "Section 4",
-    "most less least regret of all runs at the horizon, two arms, both epsilons",
+    "largest minus smallest regret of all runs at the horizon, two arms, both epsilons",
     "none: a range has no standard error",
     known="DP-UCB at epsilon 0.1 is the exception: its index has no term for the noise, so that its runs differ more.",
 )
-WILD = Claim(
+PRIVATE_UCB_RANGE = Claim(
     "range-private",
     "The worst regret of Private-UCB exceeds the best by up to 30,000.",
     "Section 4",
-    "most less least regret of all runs at the horizon, largest of the panels",
+    "largest minus smallest regret of all runs at the horizon, largest of the panels",
     "at least 25,000",
     known="Here its bonus, with failure probability t^-4, is so wide that all runs explore nearly evenly, and lose "
     "nearly the same. 30,000 is all that two arms can lose in 100,000 rounds.",
@@ -108,9 +106,9 @@ def cells(scale: str) -> dict[str, Cell]:
     """Each algorithm in each panel."""
     made = {}
     for letter, (arms, epsilon) in PANELS.items():
-        made[f"{letter}:ucb1"] = Cell("ucb1", f"@tossou2016-{arms}", HORIZON, RUNS[scale])
+        made[f"{letter}:ucb1"] = Cell.of("ucb1", f"@tossou2016-{arms}", HORIZON, RUNS[scale])
         for name, (_, policy, options) in PRIVATE.items():
-            made[f"{letter}:{name}"] = Cell(policy, f"@tossou2016-{arms}", HORIZON, RUNS[scale], epsilon, options)
+            made[f"{letter}:{name}"] = Cell.of(policy, f"@tossou2016-{arms}", HORIZON, RUNS[scale], epsilon, options)
     return made
 
 
@@ -126,7 +124,7 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
             for other in worse
         }
 
-    worst = {key: pair for better in OURS for key, pair in pairs(better, ("private",), final).items()}
+    worst = {key: pair for better in PAPERS_OWN for key, pair in pairs(better, ("private",), final).items()}
     return [
         orderings(BEST, pairs("int", ("ucb", "bound", "private"), final)),
         _parallel(traces),
@@ -134,7 +132,7 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
         orderings(EARLIER, pairs("ucb", ("bound",), early)),
         orderings(LATER, pairs("bound", ("ucb",), final)),
         _ranges(traces),
-        _wild(traces),
+        _private_ucb_range(traces),
     ]
 
 
@@ -158,15 +156,17 @@ def _range(trace: Trace) -> float:
 
 
 def _ranges(traces: Mapping[str, Trace]) -> Finding:
-    found = {f"({letter}) {name}": _range(traces[f"{letter}:{name}"]) for letter in "ab" for name in ("ucb1", *OURS)}
+    found = {
+        f"({letter}) {name}": _range(traces[f"{letter}:{name}"]) for letter in "ab" for name in ("ucb1", *PAPERS_OWN)
+    }
     ours = "; ".join(f"{name}: {value:,.0f}" for name, value in found.items())
     return CONSISTENT.finding(REPRODUCED if max(found.values()) < 664.5 else NOT_REPRODUCED, ours)
 
 
-def _wild(traces: Mapping[str, Trace]) -> Finding:
+def _private_ucb_range(traces: Mapping[str, Trace]) -> Finding:
     found = {letter: _range(traces[f"{letter}:private"]) for letter in PANELS}
     ours = "; ".join(f"({letter}) {value:,.0f}" for letter, value in found.items())
-    return WILD.finding(REPRODUCED if max(found.values()) >= 25_000 else NOT_REPRODUCED, ours)
+    return PRIVATE_UCB_RANGE.finding(REPRODUCED if max(found.values()) >= 25_000 else NOT_REPRODUCED, ours)
 
 
 def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:

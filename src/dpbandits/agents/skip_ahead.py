@@ -1,0 +1,219 @@
+"""The same choices in longer stints, for simulations: agents that prove for how long a choice stands.
+
+Each wraps the agent whose choices it makes. An index policy often repeats one arm, and what could change its mind is
+known: the leader's released mean, as long as no other arm is played. So the wrapper answers with as many rounds as are
+certain, and a simulator can draw their rewards at once. A law of the conformance suite says that the choices are the
+same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.imed import IMED
+from dpbandits.agents.kl_ucb import KLUCB
+from dpbandits.agents.ucb import UCB
+from dpbandits.numerics import kl_upper, positive_log, unit
+from dpbandits.protocols import MARGIN, NO_LINE, Agent, Releases
+from dpbandits.types import Floats, Integers, Rng
+
+__all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingUCB", "skip_ahead"]
+
+SHORTEST = 4  # rounds of a stint with a line: few enough to cost the line little, enough to save most questions
+SHARE = 0.25  # of the leader's lead that a stint may cost
+KEPT = 0.9  # of the lead that the last look at the rivals found: with less, it is time to look again
+LONGEST = 1 << 40
+
+
+def skip_ahead(agent: Agent) -> Agent:
+    """An agent with the same choices in longer stints; the agent itself where no such proof is written.
+
+    >>> type(skip_ahead(UCB.start(2))).__name__
+    'SkippingUCB'
+    """
+    start = SKIPPING.get(type(agent))
+    return agent if start is None else start(agent)
+
+
+class SkippingUCB(NamedTuple):
+    """UCB in stints: the leader stays ahead while its mean is above a line.
+
+    The leader's bonus only falls while it is played, and its rivals' indices only rise, and that slowly. So the line is
+    the rivals' largest index at the end of the stint, less the leader's bonus there. A ceiling of the rivals' indices,
+    linear in t, is remembered: it holds while the leader alone is played, so most questions are about the leader only.
+
+    >>> from dpbandits.curators import Plain
+    >>> agent, curator, rng = SkippingUCB.start(UCB.start(2)), Plain.start(2), np.random.default_rng(0)
+    >>> for t, reward in enumerate([0.0, 1.0], start=1):
+    ...     curator.add(agent.act(curator, t, rng)[0], reward, 0.0, rng)
+    >>> arm, stint, line = agent.act(curator, 3, rng)
+    >>> arm, stint, round(float(line), 3)
+    (1, 4, 2.09)
+    """
+
+    ucb: UCB
+    leader: Integers  # (1,)
+    since: Integers  # (1,): the round of the last look at all arms
+    until: Integers  # (1,): the last round for which the ceiling holds; 0 where there is none
+    ceiling: Floats  # (1,): of the rivals' indices, extrapolated to round 0
+    rise: Floats  # (1,): of the ceiling in a round
+    lead: Floats  # (1,): of the leader's index over its rivals' at the last look
+    confidence: Floats  # (1,): at the last look
+
+    @classmethod
+    def start(cls, ucb: UCB) -> Self:
+        """A fresh agent with the choices of ``ucb``."""
+        return cls(ucb, *np.zeros((3, 1), np.int64), *np.zeros((4, 1)))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        if self.since[0] <= t <= self.until[0]:
+            leader = int(self.leader[0])
+            bonus = self.ucb.bonus(releases, leader, self.confidence[0], 0)
+            lead = releases.mean(leader) + bonus - self.ceiling_at(t)
+            if lead > KEPT * self.lead[0]:
+                return self.stint(releases, t, bonus, lead)
+        return self.look(releases, t)
+
+    def look(self, releases: Releases, t: int) -> tuple[int, int, float]:
+        """Look at all arms, choose one, and remember a ceiling of the others' indices."""
+        self.until[0] = 0
+        ucb = self.ucb
+        arm = first_unready(releases, ucb.arms, t, ucb.alpha * positive_log(t))
+        if arm < ucb.arms:
+            return arm, 1, NO_LINE
+        log_t = positive_log(t - ucb.lag)
+        confidence = ucb.alpha * log_t
+        best, first, best_bonus = 0, -math.inf, 0.0
+        second, rival_bonus = -math.inf, 0.0
+        for arm in range(ucb.arms):
+            bonus = ucb.bonus(releases, arm, confidence, 0)
+            index = releases.mean(arm) + bonus
+            if index > first:
+                second, rival_bonus = first, max(rival_bonus, best_bonus)
+                best, first, best_bonus = arm, index, bonus
+            else:
+                second, rival_bonus = max(second, index), max(rival_bonus, bonus)
+        if confidence <= 0.0:
+            return best, 1, NO_LINE
+        self.leader[0], self.since[0], self.until[0] = best, t, t + self.rounds_ready(releases, t)
+        self.rise[0] = rival_bonus / ((t - ucb.lag) * log_t)  # bonuses grow at most like log t, whose slope falls
+        self.ceiling[0] = second - self.rise[0] * t + MARGIN * (1.0 + rival_bonus)
+        self.lead[0], self.confidence[0] = first - second, confidence
+        return self.stint(releases, t, best_bonus, first - second)
+
+    def rounds_ready(self, releases: Releases, t: int) -> int:
+        """A number of rounds, t or fewer, for which no arm must be explored."""
+        ahead = t
+        while ahead > 0:
+            due = self.ucb.alpha * positive_log(t + ahead)
+            if first_unready(releases, self.ucb.arms, t, due) == self.ucb.arms:
+                return ahead
+            ahead //= 4
+        return 0
+
+    def ceiling_at(self, t: int) -> float:
+        """What no rival's index exceeds in round t."""
+        return self.ceiling[0] + self.rise[0] * t
+
+    def stint(self, releases: Releases, t: int, bonus: float, lead: float) -> tuple[int, int, float]:
+        """For how long to play the leader, which has this bonus and lead now, and above which line."""
+        leader = int(self.leader[0])
+        fall = bonus / releases.samples(leader, 0) + self.rise[0]  # of the lead in a round, if the mean stays
+        rounds = min(max(int(min(SHARE * lead / fall, 1e15)), SHORTEST), int(self.until[0]) - t + 1)
+        bonus = self.ucb.bonus(releases, leader, self.confidence[0], rounds - 1)
+        return leader, rounds, self.ceiling_at(t + rounds - 1) - bonus + MARGIN * (1.0 + bonus)
+
+
+class SkippingKLUCB(NamedTuple):
+    """KL-UCB in stints: were all coming rewards 0, the leader's index would still be one that no rival reaches.
+
+    >>> from dpbandits.curators import Plain
+    >>> agent, curator, rng = SkippingKLUCB.start(KLUCB.start(2)), Plain.start(2), np.random.default_rng(0)
+    >>> curator.counts[:], curator.sums[:] = 1000, (100.0, 900.0)
+    >>> [int(agent.act(curator, 2001, rng)[1]) for _ in range(3)]
+    [2, 4, 8]
+    """
+
+    kl_ucb: KLUCB
+    attempt: Integers  # (1,): the stint to try next
+
+    @classmethod
+    def start(cls, kl_ucb: KLUCB) -> Self:
+        """A fresh agent with the choices of ``kl_ucb``."""
+        return cls(kl_ucb, np.array([2], np.int64))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        arm = self.kl_ucb.act(releases, t, rng)[0]
+        stint = self.attempt[0]
+        while stint > 1 and not self.stands(releases, t, arm, stint):
+            stint //= 2
+        self.attempt[0] = min(2 * stint, LONGEST)
+        return arm, stint, NO_LINE
+
+    def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
+        """Whether ``leader`` is certain to be chosen for so many rounds."""
+        alpha = self.kl_ucb.alpha
+        now, later = alpha * positive_log(t), alpha * positive_log(t + stint - 1)
+        if first_unready(releases, self.kl_ucb.arms, t, later) < self.kl_ucb.arms:
+            return False
+        center = unit(releases.lowest(leader, stint - 1) + releases.width(leader, now, stint - 1))
+        floor = kl_upper(center, now / releases.samples(leader, stint - 1)) - MARGIN
+        for arm in range(self.kl_ucb.arms):
+            if arm != leader and self.kl_ucb.reaches(releases, arm, later, floor):
+                return False
+        return True
+
+
+class SkippingIMED(NamedTuple):
+    """IMED in stints: were all coming rewards of the leader 0, its mean and its index would still be the best.
+
+    >>> from dpbandits.curators import Plain
+    >>> agent, curator, rng = SkippingIMED.start(IMED.start(2)), Plain.start(2), np.random.default_rng(0)
+    >>> curator.counts[:], curator.sums[:] = 1000, (100.0, 900.0)
+    >>> [int(agent.act(curator, 2001, rng)[1]) for _ in range(3)]
+    [2, 4, 8]
+    """
+
+    imed: IMED
+    attempt: Integers  # (1,): the stint to try next
+
+    @classmethod
+    def start(cls, imed: IMED) -> Self:
+        """A fresh agent with the choices of ``imed``."""
+        return cls(imed, np.array([2], np.int64))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        arm = self.imed.act(releases, t, rng)[0]
+        stint = self.attempt[0]
+        while stint > 1 and not self.stands(releases, t, arm, stint):
+            stint //= 2
+        self.attempt[0] = min(2 * stint, LONGEST)
+        return arm, stint, NO_LINE
+
+    def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
+        """Whether ``leader`` is certain to be chosen for so many rounds.
+
+        Its own index is then the logarithm of its count, and its mean is the largest.
+        """
+        later = self.imed.alpha * positive_log(t + stint - 1)
+        if first_unready(releases, self.imed.arms, t, later) < self.imed.arms:
+            return False
+        low, own = releases.lowest(leader, stint - 1), MARGIN + positive_log(releases.samples(leader, stint - 1))
+        for arm in range(self.imed.arms):
+            if arm != leader and (
+                self.imed.center(releases, arm, later) >= low or self.imed.divergence(releases, arm, later, low) <= own
+            ):
+                return False
+        return True
+
+
+SKIPPING: dict[type, Callable[[Any], Agent]] = {
+    UCB: SkippingUCB.start,
+    KLUCB: SkippingKLUCB.start,
+    IMED: SkippingIMED.start,
+}

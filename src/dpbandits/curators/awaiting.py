@@ -1,0 +1,48 @@
+"""Releases as they will be once the responses that are still out have come."""
+
+from __future__ import annotations
+
+import math
+from typing import Generic, NamedTuple, TypeVar
+
+from dpbandits.protocols import Curator, Releases
+from dpbandits.types import Integers
+
+__all__ = ["Awaiting", "awaiting"]
+
+Inner = TypeVar("Inner", bound=Releases)
+
+
+def awaiting(curator: Curator, out: Integers, window: float) -> Releases:
+    """What an agent sees of a curator while decisions are ``out``: they count if there is a window, and if they can.
+
+    Without a window, decisions whose responses are lost would count for ever, and an arm could be given up on
+    responses that never came.
+    """
+    return Awaiting(curator, out) if curator.counts_ahead and window < math.inf else curator
+
+
+class Awaiting(NamedTuple, Generic[Inner]):
+    """The same releases, with the decisions that are out counted as if their responses had come, and told nothing new.
+
+    An index then trusts an arm's mean more while many of its responses are on their way, so that the same arm is not
+    handed to everybody meanwhile.
+    """
+
+    inner: Inner
+    out: Integers  # (arms,): decisions that wait for a response
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        return self.inner.ready(arm, confidence)
+
+    def mean(self, arm: int) -> float:
+        return self.inner.mean(arm)
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        return self.inner.lowest(arm, ahead)
+
+    def samples(self, arm: int, ahead: int) -> float:
+        return self.inner.samples(arm, ahead + self.out[arm])
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        return self.inner.width(arm, confidence, ahead + self.out[arm])

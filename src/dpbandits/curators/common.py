@@ -1,0 +1,96 @@
+"""What several curators do alike.
+
+A curator is a NamedTuple of its fields, and takes the methods that it shares with others from here.
+``class Tree(Trusted, TreeFields)`` has the fields of ``TreeFields``, the methods of ``Trusted``, and its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+from dpbandits.curators.rounds import one_by_one
+from dpbandits.numerics import sigmoid, unit
+from dpbandits.protocols import Environment
+from dpbandits.types import Floats, Integers, Rng
+
+__all__ = ["Averaging", "Local", "PerResponse", "Trusted"]
+
+
+class _Counting(Protocol):
+    @property
+    def counts(self) -> Integers: ...
+
+
+class _Summing(_Counting, Protocol):
+    @property
+    def sums(self) -> Floats: ...
+
+
+class PerResponse:
+    """Every response may change the release of its arm, and noise may come with it. The field ``counts`` is by arm."""
+
+    __slots__ = ()
+
+    by_stint = False
+    others_stand = True
+    counts_ahead = True
+    steps = 1
+
+    def close(self, arm: int, rng: Rng) -> None:
+        pass
+
+    def absorb(self: Any, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
+        return one_by_one(self, environment, arm, n, line, rewards, noise)
+
+    def ready(self: _Counting, arm: int, confidence: float) -> bool:
+        return self.counts[arm] > 0
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        return -math.inf
+
+    def samples(self: _Counting, arm: int, ahead: int) -> float:
+        return float(self.counts[arm] + ahead)
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        return 0.0
+
+
+class Trusted(PerResponse):
+    """The device sends the reward, whatever it is; ``add`` clips it."""
+
+    __slots__ = ()
+
+    def respond(self, reward: float, level: float, rng: Rng) -> float:
+        return reward
+
+    def accepts(self, response: float) -> bool:
+        return True
+
+
+class _Bounding(Protocol):
+    @property
+    def sigmoid(self) -> bool: ...
+
+
+class Averaging(PerResponse):
+    """The release is the mean of all responses; the fields ``counts`` and ``sums`` are by arm."""
+
+    __slots__ = ()
+
+    def add(self: _Summing, arm: int, response: float, level: float, rng: Rng) -> None:
+        self.counts[arm] += 1
+        self.sums[arm] += response
+
+    def mean(self: _Summing, arm: int) -> float:
+        return self.sums[arm] / self.counts[arm]
+
+
+class Local(Averaging):
+    """Each device makes a private response of its reward. With the field ``sigmoid`` any real reward is allowed."""
+
+    __slots__ = ()
+
+    def bounded(self: _Bounding, reward: float) -> float:
+        """The number in [0, 1] that the device makes private."""
+        return sigmoid(reward) if self.sigmoid else unit(reward)

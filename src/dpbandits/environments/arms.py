@@ -1,0 +1,218 @@
+"""The arms of a problem: what each pays and what it is called, read once from text, numbers, or a user's log."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dpbandits.checks import known
+from dpbandits.environments.bernoulli import Bernoulli
+from dpbandits.environments.distributions import DISTRIBUTIONS, Choice, Coin, Distribution, shortest
+from dpbandits.environments.levels import Population
+from dpbandits.environments.mixed import Mixed
+from dpbandits.environments.population import users_of
+from dpbandits.environments.problems import PROBLEMS
+from dpbandits.environments.replay import Log, read_log
+from dpbandits.errors import InputError
+
+__all__ = ["Arms", "parse_arms"]
+
+TERM = re.compile(r"\s*(?:(?P<count>\d+)\s*\*\s*)?(?P<name>[A-Za-z]\w*)\s*\((?P<inside>[^()]*)\)\s*")
+REPLAY = re.compile(r"\s*replay\((.+)\)\s*")
+
+
+@dataclass(frozen=True)
+class Arms:
+    """At least two arms. ``text`` is how they were written; a log's arms have the names that the log gives them.
+
+    >>> arms = Arms.of([0.9, 0.8])
+    >>> len(arms), arms.text, arms.means, arms.names
+    (2, '0.9,0.8', (0.9, 0.8), ('0', '1'))
+    """
+
+    distributions: tuple[Distribution, ...]
+    names: tuple[str, ...]
+    text: str = field(compare=False)
+    log: Log | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.distributions) < 2:
+            raise InputError("arms", f"must be at least 2, got {len(self.distributions)} in '{self.text}'")
+        if len(set(self.names)) < len(self.distributions):
+            raise InputError("arms", f"must have different names, got {', '.join(self.names)}")
+
+    @classmethod
+    def of(cls, arms: object) -> Arms:
+        """Arms from a text, a list or array of means, distributions, or a mapping of names to either of them."""
+        if isinstance(arms, Arms):
+            return arms
+        if isinstance(arms, str):
+            return parse_arms(arms)
+        names: tuple[str, ...] | None = None
+        if isinstance(arms, Mapping):
+            names, arms = tuple(map(str, arms)), list(arms.values())
+        if not isinstance(arms, Sequence | np.ndarray):
+            raise InputError("arms", f"must be means such as [0.9, 0.8] or a text such as '0.9,0.8', got {arms!r}")
+        distributions = tuple(_one(arm) for arm in arms)
+        return cls(distributions, names or _numbered(distributions), _written(distributions))
+
+    def __len__(self) -> int:
+        return len(self.distributions)
+
+    def __iter__(self) -> Iterator[Distribution]:
+        return iter(self.distributions)
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The mean reward of each arm."""
+        return tuple(arm.mean for arm in self.distributions)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The least and the largest reward of all arms."""
+        ends = [arm.support for arm in self.distributions]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    @property
+    def binary(self) -> bool:
+        """Whether every reward is 0 or 1."""
+        return all(arm.binary for arm in self.distributions)
+
+    @property
+    def named(self) -> bool:
+        """Whether the arms have names, and not only numbers."""
+        return self.names != _numbered(self.distributions)
+
+    def within(self, low: float, high: float) -> bool:
+        """Whether no reward lies outside [low, high]."""
+        least, most = self.support
+        return low <= least and most <= high
+
+    def environment(
+        self, population: Population | None = None, reward_range: tuple[float, float] | None = None
+    ) -> Bernoulli | Mixed:
+        """The environment of these arms: the quick one if each of them can only pay 0 or 1.
+
+        >>> arms = parse_arms("0.9,0.8")
+        >>> type(arms.environment()).__name__, type(arms.environment(reward_range=(0, 2))).__name__
+        ('Bernoulli', 'Mixed')
+        """
+        users = users_of(population)
+        if self.binary and reward_range in (None, (0.0, 1.0)):
+            return Bernoulli.start(self.means, users)
+        return Mixed.start(self.distributions, users, reward_range)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready: how the arms are written, their names where they have any, and a hash of the log's rewards."""
+        record: dict[str, Any] = {"text": self.text}
+        if self.log is not None:
+            record["log"] = self.log.digest()
+        elif self.named:
+            record["names"] = list(self.names)
+        return record
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Arms:
+        """The arms that were written; a log is read again, and must not have changed."""
+        arms = parse_arms(record["text"])
+        if arms.log is not None and record.get("log") not in (None, arms.log.digest()):
+            raise InputError("arms", f": the log '{arms.log.path}' has changed since this was written")
+        if "names" in record:
+            arms = cls(arms.distributions, tuple(record["names"]), arms.text)
+        return arms
+
+    def digest(self) -> str:
+        """A hash of what every arm pays, whatever the arms are called and however they were written."""
+        digest = hashlib.sha256()
+        for arm in self.distributions:
+            content = arm.values.tobytes() if isinstance(arm, Choice) else str(arm).encode()
+            digest.update(f"{arm.name} {len(content)} ".encode() + content)
+        return digest.hexdigest()
+
+
+def parse_arms(text: str) -> Arms:
+    """The arms that ``0.9,0.8``, ``bernoulli(0.9)+5*beta(4,1)``, ``@ren2020-mixed`` or ``replay(log.csv)`` describes.
+
+    >>> [str(arm) for arm in parse_arms("bernoulli(0.9)+2*beta(4,1)")]
+    ['bernoulli(0.9)', 'beta(4,1)', 'beta(4,1)']
+    >>> parse_arms("0.9,0.8;0.7")
+    Traceback (most recent call last):
+    dpbandits.errors.InputError: arms: cannot read '0.8;0.7' at character 5 of '0.9,0.8;0.7'
+    """
+    text = text.strip()
+    meant = PROBLEMS[known("problem", text[1:], PROBLEMS)] if text.startswith("@") else text
+    replay = REPLAY.fullmatch(meant)
+    if replay is not None:
+        log = read_log(replay[1].strip())
+        return Arms(tuple(log.arms()), log.names, text, log)
+    distributions = tuple(_terms(meant) if "(" in meant else _means(meant))
+    return Arms(distributions, _numbered(distributions), text)
+
+
+def _numbered(arms: Sequence[Distribution]) -> tuple[str, ...]:
+    return tuple(str(number) for number in range(len(arms)))
+
+
+def _written(arms: Sequence[Distribution]) -> str:
+    """The shortest text for these arms."""
+    if all(isinstance(arm, Coin) for arm in arms):
+        return ",".join(shortest(arm.mean) for arm in arms)
+    return "+".join(map(str, arms))
+
+
+def _one(arm: object) -> Distribution:
+    """An arm from a distribution or a mean."""
+    if isinstance(arm, Distribution):
+        return arm
+    if isinstance(arm, int | float | np.integer | np.floating) and not isinstance(arm, bool) and math.isfinite(arm):
+        return Coin(float(arm))
+    raise InputError("arms", f"must be means or distributions, got {arm!r}")
+
+
+def _means(text: str) -> Iterator[Distribution]:
+    position = 0
+    for part in text.split(","):
+        yield Coin(_number(part, position, text))
+        position += len(part) + 1
+
+
+def _terms(text: str) -> Iterator[Distribution]:
+    position = 0
+    while True:
+        match = TERM.match(text, position)
+        if match is None:
+            raise InputError("arms", f": cannot read '{text[position:]}' at character {position + 1} of '{text}'")
+        arm = _distribution(match["name"], match["inside"], text, match.start("inside"))
+        yield from [arm] * int(match["count"] or 1)
+        position = match.end()
+        if position == len(text):
+            return
+        if text[position] != "+":
+            raise InputError("arms", f": expected '+' at character {position + 1} of '{text}', got '{text[position]}'")
+        position += 1
+
+
+def _distribution(name: str, inside: str, text: str, position: int) -> Distribution:
+    cls = DISTRIBUTIONS[known("arm", name, DISTRIBUTIONS)]
+    values = []
+    for part in inside.split(","):
+        values.append(_number(part, position, text))
+        position += len(part) + 1
+    if cls is Choice:
+        return Choice(np.array(values))
+    if len(values) != cls.arity:
+        raise InputError("arms", f": {name} takes {cls.arity} parameters, got {len(values)} in '{name}({inside})'")
+    return cls(*values)
+
+
+def _number(part: str, position: int, text: str) -> float:
+    try:
+        return float(part)
+    except ValueError:
+        raise InputError("arms", f": cannot read '{part}' at character {position + 1} of '{text}'") from None

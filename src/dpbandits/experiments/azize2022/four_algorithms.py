@@ -1,0 +1,78 @@
+"""Shared by Figures 4 to 7: four algorithms at four epsilons in one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpbandits.experiments.azize2022.fig2 import LABELS, ORDER, cell
+from dpbandits.experiments.cells import Cell
+from dpbandits.experiments.claims import Claim, Finding, orderings, ratio, regret, within
+from dpbandits.experiments.panels import Panel, regrets
+from dpbandits.simulation import Trace
+
+SETTINGS = (
+    "As printed: 10^7 rounds, 20 runs (100 where a run takes a millisecond), alpha = 3.1, beta = 1/T, gamma = 0.1. "
+    "DP-UCB is Mishra & Thakurta's, as in Figure 2."
+)
+EPSILONS = (0.1, 0.25, 0.5, 1.0)
+SAME_WITHIN = 0.1
+EPSILON_DEPENDENT = ("adap-klucb", "adap-ucb", "private-ucb")
+
+
+def cells_of(environment: str, scale: str) -> dict[str, Cell]:
+    """The four algorithms at each epsilon."""
+    arms = f"@azize2022-{environment}"
+    return {f"{policy}:{e:g}": cell(policy, arms, e, scale) for policy in LABELS for e in EPSILONS}
+
+
+def score_of(figure: str, environment: str, traces: Mapping[str, Trace], known: Mapping[str, str]) -> list[Finding]:
+    """The verdicts on the claims of Appendix G. ``known`` explains, by claim, why it is not reproduced."""
+    name, where = environment.upper(), f"Appendix G, Fig. {figure}"
+    lowest = Claim(
+        "lowest",
+        f"AdaP-KLUCB achieves the lowest regret in {name} at every epsilon.",
+        where,
+        "mean regret at the horizon against each other algorithm",
+        ORDER,
+        known.get("lowest", ""),
+    )
+    falls = Claim(
+        "falls",
+        f"The regrets of AdaP-KLUCB, AdaP-UCB and DP-UCB are smaller for larger epsilon in {name}.",
+        where,
+        "mean regrets at the horizon at 1 against 0.1",
+        ORDER,
+    )
+    same = Claim(
+        "dp-se",
+        f"DP-SE has the same performance for different choices of epsilon in {name}.",
+        where,
+        "regret at 0.1 over regret at 1, at the horizon",
+        "'the same' is read as within 10 %, beyond three standard errors",
+        known.get("dp-se", ""),
+    )
+    final = {key: regret(trace) for key, trace in traces.items()}
+    rivals = {
+        f"{LABELS[rival]}, ε = {e:g}": (final[f"adap-klucb:{e:g}"], final[f"{rival}:{e:g}"])
+        for e in EPSILONS
+        for rival in LABELS
+        if rival != "adap-klucb"
+    }
+    dependence = {LABELS[policy]: (final[f"{policy}:1"], final[f"{policy}:0.1"]) for policy in EPSILON_DEPENDENT}
+    spread = ratio(final["dp-se:0.1"], final["dp-se:1"])
+    ours = f"{spread}; " + ", ".join(f"{e:g}: {final[f'dp-se:{e:g}'].value:.0f}" for e in EPSILONS)
+    return [
+        orderings(lowest, rivals),
+        orderings(falls, dependence),
+        same.finding(within(spread, 1.0, SAME_WITHIN), ours),
+    ]
+
+
+def plot_of(environment: str, traces: Mapping[str, Trace]) -> list[Panel]:
+    """A panel for each epsilon."""
+    return [
+        regrets(
+            f"{e:g}", f"{environment.upper()}, ε = {e:g}", {LABELS[p]: traces[f"{p}:{e:g}"] for p in LABELS}, band="std"
+        )
+        for e in EPSILONS
+    ]

@@ -1,0 +1,70 @@
+"""Make a plan: simulate the suitable policies, and find the smallest epsilon that meets the budget."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from dpbandits.planning.grid import Outcome, Progress, play, play_all
+from dpbandits.planning.plan import BudgetAnswer, Plan, lower_bound
+from dpbandits.planning.question import Question, ask
+
+__all__ = ["make", "plan"]
+
+HALVINGS = 5  # bisection steps between two epsilons, to find the smallest that meets the budget
+
+
+def plan(arms: object, *, progress: Progress | None = None, workers: int | None = None, **given: Any) -> Plan:
+    """Make a plan. The keywords are those of ``question.ask``.
+
+    >>> found = plan("0.9,0.6", horizon=10_000, epsilon=1, runs=4, policies=["adap-klucb", "ldp-ucb-b"])
+    >>> found.best(1.0, "central").policy, found.best(1.0, "local").policy, found.free.policy
+    ('adap-klucb', 'ldp-ucb-b', 'imed')
+    """
+    return make(ask(arms, **given), progress, workers)
+
+
+def make(question: Question, progress: Progress | None = None, workers: int | None = None) -> Plan:
+    """Simulate all suitable policies, then find the smallest epsilon that meets the budget."""
+    outcomes, left_out = play_all(question, progress, workers)
+    made = Plan(question, outcomes, left_out, [], [])
+    budgets = [_within_budget(made, trust, workers) for trust in question.trusts] if question.budget else []
+    made = Plan(question, outcomes, left_out, budgets, [])
+    if question.refuse == 0:
+        return made
+    sharing = [
+        play(question, best.policy, best.epsilon, Fraction(0), workers)
+        for best in (made.best(made.focus, trust) for trust in question.trusts)
+        if best is not None
+    ]
+    return Plan(question, outcomes, left_out, budgets, sharing)
+
+
+def _within_budget(made: Plan, trust: str, workers: int | None) -> BudgetAnswer:
+    """Find the smallest epsilon that meets the budget: first on the curve, then by bisection with the policy found."""
+    question = made.question
+    budget = question.budget or 0.0
+    lower = lower_bound(question, question.epsilons[-1], trust)
+    below = lower is not None and budget < (lower.value or 0.0)
+    kept: Outcome | None = None
+    too_small = 0.0
+    for epsilon in question.epsilons:
+        keeping = [outcome for outcome in made.at(epsilon, trust) if outcome.interval[1] <= budget]
+        if keeping:
+            kept = keeping[0]
+            break
+        too_small = epsilon
+    if kept is None or kept.epsilon is None or too_small == 0.0:
+        return BudgetAnswer(trust, kept, lower, below)
+    high = kept.epsilon
+    for _ in range(HALVINGS):
+        middle = float(f"{math.sqrt(too_small * high):.3g}")
+        if not too_small < middle < high:
+            break
+        trial = play(question, kept.policy, middle, question.refuse, workers)
+        if trial.interval[1] <= budget:
+            kept, high = trial, middle
+        else:
+            too_small = middle
+    return BudgetAnswer(trust, kept, lower, below)

@@ -1,0 +1,127 @@
+"""Many runs of one simulation: each has its own seeds, so how they are spread over workers changes nothing."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+import numpy as np
+
+from dpbandits.checks import at_least
+from dpbandits.environments import Population
+from dpbandits.environments.delays import Delay
+from dpbandits.errors import InputError
+from dpbandits.policies import lookup
+from dpbandits.simulation.runs import Player
+from dpbandits.simulation.settings import Simulation, settings
+from dpbandits.simulation.trace import Trace
+from dpbandits.types import Floats
+
+__all__ = ["Interrupted", "simulate", "simulate_all"]
+
+LARGEST = 10**9  # numbers that a trace may hold
+
+Progress = Callable[[int, int], None]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C: ``trace`` holds the runs that were finished, or is None if there were none."""
+
+    def __init__(self, trace: Trace | None) -> None:
+        super().__init__("interrupted")
+        self.trace = trace
+
+
+def simulate(
+    policy: str | lookup.Factory,
+    *,
+    arms: object,
+    horizon: int | float | str,
+    epsilon: float | str | None = None,
+    options: Mapping[str, Any] | None = None,
+    levels: str | Sequence[float] | Floats | Population | None = None,
+    seed: int = 0,
+    reward_range: str | Sequence[float] | None = None,
+    arm_order: str = "shuffled",
+    checkpoints: int | Sequence[int] = 100,
+    delay: str | Delay | None = None,
+    loss: float | str = 0.0,
+    window: float | str | None = None,
+    runs: int = 20,
+    workers: int | None = None,
+    engine: str = "compiled",
+    progress: Progress | None = None,
+) -> Trace:
+    """Play ``policy`` on ``arms`` for ``horizon`` rounds, ``runs`` times.
+
+    ``policy`` is a name, ``module:function``, or a function that makes a policy; ``arms`` are means, distributions, a
+    mapping of names to them, or a text as on the command line, and ``levels`` a list or a text. The option
+    ``epsilon_min="auto"`` is chosen by the HeLDP paper's rule for these levels. ``checkpoints`` is how many, spaced
+    evenly in the logarithm of t, or which. With a ``delay``, a share of ``loss`` or a ``window`` the responses come
+    late or never, and the rules of ``dpbandits.live`` are played. The same seed gives the same numbers, whatever the
+    number of workers. ``progress`` is called with the number of finished runs and of all.
+
+    >>> trace = simulate("ucb1", arms=[0.9, 0.6], horizon=1000, runs=10, seed=0)
+    >>> trace.pulls[:, -1].sum(axis=1).tolist() == [1000] * 10
+    True
+    """
+    given = locals()
+    simulation = Simulation.of(policy, **{name: given[name] for name in settings()})
+    return simulate_all(simulation, runs=runs, workers=workers, engine=engine, progress=progress)
+
+
+def simulate_all(
+    simulation: Simulation,
+    *,
+    runs: int = 20,
+    workers: int | None = None,
+    engine: str = "compiled",
+    progress: Progress | None = None,
+) -> Trace:
+    """Play the first ``runs`` runs of a simulation."""
+    runs = at_least("runs", runs, 1)
+    workers = at_least("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
+    shape = (runs, simulation.marks.size, len(simulation.arms))
+    if math.prod(shape) > LARGEST:
+        raise InputError("runs", f"must be fewer: {runs} of them need {8 * math.prod(shape) / 1e9:.0f} GB, got {runs}")
+    player = Player.of(simulation, engine)
+    pulls = np.zeros(shape, np.int64)
+    started = time.perf_counter()
+
+    def one(run: int) -> int:
+        pulls[run] = player.play(run)
+        return run
+
+    finished = _spread(one, runs, workers, progress)
+    trace = Trace(simulation, pulls, time.perf_counter() - started, engine=engine)
+    if len(finished) < runs:
+        raise Interrupted(trace.only(np.array(sorted(finished), np.int64)) if finished else None)
+    return trace
+
+
+def _spread(one: Callable[[int], int], runs: int, workers: int, progress: Progress | None) -> list[int]:
+    """Do all runs on ``workers`` threads (compiled code does not hold the interpreter); the runs that were finished."""
+    finished: list[int] = []
+    stop = threading.Event()
+
+    def unless_stopped(run: int) -> int | None:
+        return None if stop.is_set() else one(run)
+
+    pool = ThreadPoolExecutor(min(workers, runs))
+    try:
+        for future in as_completed([pool.submit(unless_stopped, run) for run in range(runs)]):
+            run = future.result()
+            if run is not None:
+                finished.append(run)
+            if progress is not None:
+                progress(len(finished), runs)
+    except KeyboardInterrupt:
+        stop.set()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # a run that is under way is not waited for
+    return finished

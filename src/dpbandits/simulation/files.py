@@ -1,0 +1,58 @@
+"""Traces as Parquet files: the pulls as columns, and the settings in the file's metadata."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpbandits.errors import InputError, MissingExtraError
+from dpbandits.simulation.settings import Simulation
+from dpbandits.simulation.trace import Trace
+
+__all__ = ["FORMAT", "load", "save"]
+
+FORMAT = 1
+METADATA = b"dpbandits"
+
+
+def save(trace: Trace, path: str | Path) -> None:
+    """Write a trace, with the settings, the seed and the version inside."""
+    pyarrow, parquet = _arrow()
+    record = {
+        "format": FORMAT,
+        "simulation": trace.simulation.to_json(),
+        "runs": trace.runs,
+        "seconds": trace.seconds,
+        "version": trace.version,
+        "engine": trace.engine,
+    }
+    table = pyarrow.Table.from_pandas(trace.to_pandas(), preserve_index=False)
+    parquet.write_table(table.replace_schema_metadata({METADATA: json.dumps(record)}), path)
+
+
+def load(path: str | Path) -> Trace:
+    """The trace that ``save`` wrote."""
+    pyarrow, parquet = _arrow()
+    try:
+        table = parquet.read_table(path)
+        record = json.loads((table.schema.metadata or {})[METADATA])
+    except (pyarrow.ArrowInvalid, KeyError, ValueError):
+        raise InputError("path", f"must be a file that Trace.save wrote, got '{path}'") from None
+    if record.get("format") != FORMAT:
+        raise InputError("path", f"must be a trace of format {FORMAT}, got format {record.get('format')} in '{path}'")
+    simulation = Simulation.from_json(record["simulation"])
+    columns = [table.column(f"pulls_{arm}").to_numpy() for arm in range(len(simulation.arms))]
+    pulls = np.stack(columns, axis=-1).reshape(record["runs"], simulation.marks.size, len(columns))
+    return Trace(simulation, pulls, record["seconds"], record["version"], record["engine"])
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingExtraError("pyarrow", "data") from None
+    return pyarrow, parquet

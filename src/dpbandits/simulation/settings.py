@@ -1,0 +1,303 @@
+"""What decides the numbers of a simulation, as one value: read and checked once, written as JSON and read back.
+
+A new setting is a field of ``Simulation`` and a parameter of ``simulate``. The command line, TOML files, stored results
+and traces take it from the field: how it is read and written, and what it is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
+from typing import Annotated, Any, Self, get_type_hints
+
+import numpy as np
+
+from dpbandits.checks import at_least, fraction, known, nearest, positive
+from dpbandits.environments import Arms, Bernoulli, Levels, Mixed, NormalLevels, Population, parse_levels
+from dpbandits.environments.delays import Delay, parse_delay
+from dpbandits.environments.numbers import number
+from dpbandits.errors import InputError
+from dpbandits.policies import lookup
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.types import Integers
+
+__all__ = ["ARM_ORDERS", "AUTO", "Setting", "Simulation", "settings"]
+
+ARM_ORDERS = ("shuffled", "given")
+MOST_DELAYED = 10**8  # rounds in which responses may be on their way
+
+#: ``epsilon_min=auto``: the users' levels choose below which of them responses are discarded.
+AUTO = "auto"
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _read_number(name: str, value: Any) -> float:
+    return number(name, value) if isinstance(value, str) else value
+
+
+def _read_horizon(value: Any) -> int:
+    return at_least("horizon", _read_number("horizon", value), 2)
+
+
+def _read_epsilon(value: Any) -> float | None:
+    return None if value is None else positive("epsilon", _read_number("epsilon", value))
+
+
+def _read_options(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError("options", f"must be a mapping such as {{'alpha': 2}}, got {value!r}")
+    return {name: one.item() if isinstance(one, np.generic) else one for name, one in value.items()}
+
+
+def _read_levels(value: Any) -> Population | None:
+    if value is None or isinstance(value, Levels | NormalLevels):
+        return value
+    if isinstance(value, str):
+        return parse_levels(value)
+    if isinstance(value, Sequence | np.ndarray):
+        return Levels.of(value)
+    raise InputError("levels", f"must be a list of levels or a text such as 'choice(0,1,2)', got {value!r}")
+
+
+def _read_seed(value: Any) -> int:
+    return at_least("seed", _read_number("seed", value), 0)
+
+
+def _read_range(value: Any) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, Sequence | np.ndarray) or len(parts) != 2:
+        raise InputError("reward_range", f"must be two numbers, low and high, got {value!r}")
+    low, high = (float(_read_number("reward_range", part)) for part in parts)
+    if not -np.inf < low < high < np.inf:
+        raise InputError("reward_range", f"must be low < high, both finite, got {low:g},{high:g}")
+    return low, high
+
+
+def _read_order(value: Any) -> str:
+    return known("arm_order", value, ARM_ORDERS)
+
+
+def _read_checkpoints(value: Any) -> int | tuple[int, ...]:
+    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+        return tuple(at_least("checkpoints", mark, 1) for mark in value)
+    return at_least("checkpoints", _read_number("checkpoints", value), 1)
+
+
+def _read_delay(value: Any) -> Delay | None:
+    if value is None or isinstance(value, Delay):
+        return value
+    if not isinstance(value, str):
+        raise InputError("delay", f"must be a text such as 'exponential(100)', got {value!r}")
+    return parse_delay(value)
+
+
+def _read_loss(value: Any) -> float:
+    return fraction("loss", _read_number("loss", value), zero=True)
+
+
+def _read_window(value: Any) -> float | None:
+    return None if value is None else positive("window", _read_number("window", value))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How one setting is read, what it is for, and how it is written as JSON."""
+
+    read: Callable[[Any], Any]
+    help: str
+    write: Callable[[Any], Any] = lambda value: value
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A policy on a problem, and how it is played: everything that the runs of a simulation share.
+
+    ``Simulation.of`` reads what people write: texts, lists, numbers of NumPy.
+
+    >>> simulation = Simulation.of("adap-ucb", arms=[0.9, 0.6], horizon="1e4", epsilon=1)
+    >>> simulation == Simulation.from_json(simulation.to_json()), simulation.policy.settings
+    (True, {'arms': 2, 'epsilon': 1.0, 'alpha': 3.1})
+    """
+
+    factory: lookup.Factory
+    arms: Annotated[
+        Arms,
+        Setting(
+            Arms.of,
+            "0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed or replay(log.csv).",
+            Arms.to_json,
+            required=True,
+        ),
+    ]
+    horizon: Annotated[int, Setting(_read_horizon, "Rounds of a run.", required=True)]
+    epsilon: Annotated[float | None, Setting(_read_epsilon, "Privacy level, where the policy has one for all.")] = None
+    options: Annotated[Mapping[str, Any], Setting(_read_options, "An option of the policy; repeatable.", dict)] = field(
+        default_factory=dict
+    )
+    levels: Annotated[
+        Population | None,
+        Setting(_read_levels, "Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).", _text),
+    ] = None
+    seed: Annotated[int, Setting(_read_seed, "Seed of all random numbers.")] = 0
+    reward_range: Annotated[
+        tuple[float, float] | None,
+        Setting(_read_range, "LOW,HIGH: clip rewards to this and map it to [0,1].", _listed),
+    ] = None
+    arm_order: Annotated[str, Setting(_read_order, "Of the arms in each run: shuffled or given.")] = "shuffled"
+    checkpoints: Annotated[
+        int | tuple[int, ...], Setting(_read_checkpoints, "How many points of the curve.", _listed)
+    ] = 100
+    delay: Annotated[
+        Delay | None,
+        Setting(
+            _read_delay, "Rounds until a response comes: constant(100), exponential(100) or lognormal(100,1).", _text
+        ),
+    ] = None
+    loss: Annotated[float, Setting(_read_loss, "Share of the responses that never come.")] = 0.0
+    window: Annotated[float | None, Setting(_read_window, "Rounds for which a response is waited for.")] = None
+
+    @classmethod
+    def of(cls, policy: str | lookup.Factory, **given: Any) -> Self:
+        """Read and check settings; the policy is a name, ``module:function``, or a function that makes it."""
+        known_settings, read = settings(), {}
+        for name, value in given.items():
+            if name not in known_settings:
+                raise InputError(name, f"is not a setting of a simulation: {nearest(name, known_settings)}")
+            read[name] = known_settings[name].read(value)
+        for name, setting in known_settings.items():
+            if setting.required and name not in read:
+                raise InputError(name, "is required, got none")
+        made = cls(lookup.find(policy), **read)._resolved()
+        made._check()
+        return made
+
+    def _resolved(self) -> Self:
+        """With what follows from other settings: a delay of 0 where responses may be lost or late, and ``epsilon_min``.
+
+        ``epsilon_min=auto`` is where this population's responses cost least: the rule of the HeLDP paper.
+        """
+        if self.delay is None and (self.loss > 0.0 or self.window is not None):
+            return replace(self, delay=parse_delay("constant(0)"))._resolved()
+        mechanism = lookup.traits(self.factory).levels
+        if self.options.get("epsilon_min") != AUTO or mechanism is None:
+            return self
+        from dpbandits.bounds.levels import best_epsilon_min  # SciPy, which few runs need
+
+        if self.levels is None:
+            raise InputError("levels", f"is required by epsilon_min={AUTO}, got none")
+        chosen = {**self.options, "epsilon_min": best_epsilon_min(self.levels, mechanism)}
+        return replace(self, options=chosen)
+
+    def _check(self) -> None:
+        """Refuse what does not fit together, before the first round is played."""
+        at_least("horizon", self.horizon, len(self.arms))
+        self._check_levels()
+        self._check_rewards()
+        if self.delay is not None and self.horizon > MOST_DELAYED:
+            raise InputError("horizon", f"must be at most {MOST_DELAYED:.0e} with a delay, got {self.horizon}")
+        if not isinstance(self.checkpoints, int) and max(self.checkpoints, default=0) > self.horizon:
+            raise InputError("checkpoints", f"must be at most the horizon {self.horizon}, got {max(self.checkpoints)}")
+
+    def _check_levels(self) -> None:
+        name, levels = self.policy.name, self.levels
+        if self.policy.traits.levels is None:
+            if levels is not None:
+                raise InputError("levels", f"is not a parameter of {name} (one epsilon holds for all), got {levels}")
+            return
+        if levels is None:
+            raise InputError("levels", f"is required by {name}, got none")
+        least = self.policy.settings.get("epsilon_min")
+        if least is not None and levels.accepted(least) == 0.0:
+            raise InputError("epsilon_min", f"must be a level that some users have, of {levels}, got {least:g}")
+
+    def _check_rewards(self) -> None:
+        """Rewards must lie in [0, 1], unless the policy takes any, or a range says how to get them there."""
+        if self.policy.any_reward and self.reward_range is None:
+            return
+        low, high = self.reward_range or (0.0, 1.0)
+        if self.arms.log is not None:
+            self.arms.log.check(low, high)
+        if self.reward_range is not None:
+            return
+        for arm in self.arms:
+            least, most = arm.support
+            if least < low or most > high:
+                raise InputError(
+                    "arms", f": {self.policy.name} needs rewards in [0,1]; {arm} {self._remedy(least, most)}"
+                )
+
+    def _remedy(self, low: float, high: float) -> str:
+        if np.isfinite([low, high]).all():
+            return f"pays in [{low:g},{high:g}]: use --reward-range {low:g},{high:g}"
+        instead = self.policy.traits.unbounded or "--reward-range to clip its rewards"
+        if not isinstance(instead, str):
+            instead = " ".join(f"--option {name}={str(value).lower()}" for name, value in instead.items())
+        return f"is unbounded: use {instead}"
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy, made for these arms."""
+        arms = len(self.arms)
+        return lookup.make(self.factory, arms=arms, epsilon=self.epsilon, horizon=self.horizon, given=self.options)
+
+    @cached_property
+    def environment(self) -> Bernoulli | Mixed:
+        """Who pays, in the order in which the arms were given."""
+        return self.arms.environment(self.levels, self.reward_range)
+
+    @cached_property
+    def marks(self) -> Integers:
+        """The rounds of the checkpoints, the horizon among them; a number of them is spaced evenly in the logarithm."""
+        if not isinstance(self.checkpoints, int):
+            return np.unique([*self.checkpoints, self.horizon]).astype(np.int64)
+        if self.checkpoints == 1:
+            return np.array([self.horizon], np.int64)
+        return np.unique(np.round(np.geomspace(1, self.horizon, self.checkpoints)).astype(np.int64))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The policy's guarantee, with what the range adds to it."""
+        if self.reward_range is None:
+            return self.policy.guarantee
+        low, high = self.reward_range
+        return self.policy.guarantee.under(f"rewards are first clipped to [{low:g}, {high:g}] and mapped to [0, 1]")
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready; ``from_json`` reads it back."""
+        record = {name: setting.write(getattr(self, name)) for name, setting in settings().items()}
+        return {"policy": lookup.written(self.factory), **record}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """The simulation that was written; everything is checked again."""
+        given = dict(record)
+        return cls.of(given.pop("policy"), **{**given, "arms": Arms.from_json(given["arms"])})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to another process: the settings, and not what was made from them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+@cache
+def settings() -> dict[str, Setting]:
+    """The settings of a simulation beside its policy, by name.
+
+    >>> list(settings())[:3]
+    ['arms', 'horizon', 'epsilon']
+    """
+    hints = get_type_hints(Simulation, include_extras=True)
+    return {one.name: hints[one.name].__metadata__[0] for one in fields(Simulation) if one.name != "factory"}

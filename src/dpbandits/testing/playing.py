@@ -1,0 +1,187 @@
+"""Laws of playing: compiled code, skipped rounds and bulk draws change no choice and no distribution."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import ks_2samp
+
+from dpbandits.agents import skip_ahead
+from dpbandits.curators.rounds import OneByOne
+from dpbandits.errors import InputError
+from dpbandits.parts import arrays, copied
+from dpbandits.policies import lookup
+from dpbandits.simulation import simulate
+from dpbandits.simulation.loop import play_stint
+from dpbandits.testing.case import ROUNDS, Case, play, same_memory, streams
+
+RUNS = 300
+ALPHA = 1e-6  # probability with which a statistical law refuses a correct policy
+EVERY_ROUND = np.arange(1, ROUNDS + 1)
+
+
+def compiled_run_is_the_python_run(case: Case) -> None:
+    """Same pulls, same memory, and generators left in the same state, with bulk draws and without."""
+    for bulk in (False, True):
+        one, two = case.policy(), case.policy()
+        ends = []
+        for quick, policy in ((False, one), (True, two)):
+            random = streams(1)
+            pulls = play(policy, case.environment(), np.array([7, ROUNDS]), random, bulk=bulk, quick=quick)
+            ends.append((pulls.tolist(), [rng.bit_generator.state for rng in random]))
+        assert ends[0] == ends[1], f"the compiled run differs (bulk={bulk})"
+        for left, right in ((one.agent, two.agent), (one.curator, two.curator)):
+            assert same_memory(left, right), f"the compiled run leaves another memory (bulk={bulk})"
+
+
+def stints_are_what_asking_every_round_gives(case: Case) -> None:
+    """On one stream of rewards, an agent that proves how long its choices stand chooses as one that is always asked."""
+    policy = case.policy()
+    if skip_ahead(policy.agent) is policy.agent or not policy.curator.others_stand:
+        return
+    for seed in range(3):
+        one, two = (
+            play(case.policy(), case.environment(), EVERY_ROUND, streams(seed), skipping=skipping, bulk=False)
+            for skipping in (True, False)
+        )
+        assert np.array_equal(one, two), "a choice that was said to stand would have been another"
+
+
+def bulk_draws_of_sure_rewards_are_what_asking_every_round_gives(case: Case) -> None:
+    """On arms that always pay the same, drawing a stint at once leaves no freedom: every round's choice is the same.
+
+    Where the device itself draws noise for each reward (the local model), the two draw it in another order.
+    """
+    policy = case.policy()
+    if policy.guarantee.trust == "local":
+        return
+    sure = case.environment(",".join("10"[arm % 2] for arm in range(policy.arms)))
+    for seed in range(20):
+        one, two = (
+            play(case.policy(), sure, EVERY_ROUND, streams(seed), skipping=quick, bulk=quick) for quick in (False, True)
+        )
+        assert np.array_equal(one, two), f"bulk draws choose otherwise (seed {seed})"
+
+
+def bulk_draws_have_the_law_of_single_ones(case: Case) -> None:
+    """The best arm's pulls have the same distribution with bulk draws and without (Kolmogorov-Smirnov, error 1e-6)."""
+    samples = []
+    for bulk in (False, True):
+        runs = [
+            play(case.policy(), case.environment(), np.array([ROUNDS]), streams(run, int(bulk)), bulk=bulk)
+            for run in range(RUNS)
+        ]
+        samples.append([int(pulls[0, 0]) for pulls in runs])
+    found = ks_2samp(samples[0], samples[1], method="asymp")
+    assert found.pvalue >= ALPHA, f"the two distributions are at distance {found.statistic:.3f}"
+
+
+def choices_are_in_range(case: Case) -> None:
+    """Arms exist, stints last at least a round, and lines are numbers."""
+    policy, environment, random = case.policy(), case.environment(), streams(6)
+    checked, t = _Checked(policy.agent), 0
+    while t < ROUNDS:
+        t += play_stint(environment, OneByOne(policy.curator), checked, t + 1, ROUNDS - t, *random)[1]
+
+
+class _Checked:
+    """An agent whose answers are looked at."""
+
+    def __init__(self, agent: object) -> None:
+        self.agent = agent
+
+    def act(self, releases: object, t: int, rng: object) -> tuple[int, int, float]:
+        arm, stint, line = self.agent.act(releases, t, rng)  # type: ignore[attr-defined]
+        assert arm >= 0, f"arm {arm} in round {t}"
+        assert stint >= 1, f"stint {stint} in round {t}"
+        assert not math.isnan(line), f"line {line} in round {t}"
+        return arm, stint, line
+
+
+def two_starts_share_no_memory(case: Case) -> None:
+    """What one run learns, another does not know."""
+    one, two = case.policy(), case.policy()
+    for part in (one.agent, one.curator):
+        for other in (two.agent, two.curator):
+            for _, left in arrays(part):
+                assert not any(np.shares_memory(left, right) for _, right in arrays(other)), "two starts share an array"
+    fresh = two.fresh()
+    assert same_memory(one.agent, fresh.agent), "a fresh policy is not as it was made"
+    assert same_memory(one.curator, fresh.curator), "a fresh policy is not as it was made"
+
+
+def reading_a_release_changes_nothing(case: Case) -> None:
+    """A release read twice is the same release, and reading leaves no trace."""
+    policy = case.policy()
+    play(policy, case.environment(), np.array([500]), streams(7), quick=False)
+    curator, before = policy.curator, copied(policy.curator)
+    for arm in range(policy.arms):
+        if curator.ready(arm, 1.0):
+            reads = [(curator.mean(arm), curator.samples(arm, 0), curator.width(arm, 1.0, 0)) for _ in range(2)]
+            assert reads[0] == reads[1], "a release read twice differs"
+            assert curator.samples(arm, 5) >= curator.samples(arm, 0), "samples must not fall"
+            assert curator.width(arm, 1.0, 5) <= curator.width(arm, 1.0, 0), "the least width must not grow"
+            assert curator.lowest(arm, 5) <= curator.mean(arm), "lowest must not exceed the mean"
+    assert same_memory(curator, before), "reading left a trace"
+
+
+#: Values that no policy accepts, by parameter.
+BAD: dict[str, tuple[object, ...]] = {
+    "arms": (1, 0, -3),
+    "epsilon": (0.0, -1.0, math.nan, math.inf),
+    "epsilon_min": (0.0, -1.0, math.nan, math.inf),
+    "delta": (0.0, 1.0, -0.1, math.nan),
+    "alpha": (0.0, -1.0, math.nan, math.inf),
+    "beta": (0.0, 1.0, math.nan),
+    "gamma": (0.0, 1.0, math.nan),
+    "scale": (0.0, -1.0, math.nan, math.inf),
+    "v": (1.0, 1.6, math.nan),
+    "schedule": ("z",),
+    "horizon": (0, -1),
+}
+
+
+def bad_parameters_are_refused_by_name_and_value(case: Case) -> None:
+    """One line with the name and the value, at the start."""
+    for name in filter(lambda name: lookup.takes(case.factory, name), BAD):
+        for value in BAD[name]:
+            error = _refusal(case, name, value)
+            assert error is not None, f"{name}={value} is accepted"
+            assert error.parameter == name, f"'{error}' is said to be about {error.parameter}, not {name}"
+            assert f"{value}" in str(error), f"'{error}' does not show {value}"
+            assert "\n" not in str(error)
+
+
+def _refusal(case: Case, name: str, value: object) -> InputError | None:
+    try:
+        case.policy(**{name: value})
+    except InputError as error:
+        return error
+    return None
+
+
+def regret_is_below_the_bounds(case: Case) -> None:
+    """The mean regret of 40 runs is at most every proven upper bound on it (error below 1e-6 where it is as large).
+
+    A policy without a theorem passes. Those for rewards of any size are tried on normal rewards, those with levels on
+    users who are all at ``epsilon_min``: there they have proven bounds.
+    """
+    policy = case.policy()
+    if case.reward_range is not None:
+        return  # the theorems are on rewards as they are paid
+    trace = simulate(
+        case.factory,
+        arms="normal(0.9,1)+normal(0.6,1)+normal(0.4,1)" if policy.any_reward else case.arms,
+        horizon=20_000,
+        epsilon=policy.settings.get("epsilon"),
+        options={name: value for name, value in policy.options.items() if name != "epsilon"},
+        levels=None if policy.traits.levels is None else [policy.settings.get("epsilon_min", 1.0)],
+        runs=40,
+        checkpoints=1,
+        workers=2,
+    )
+    mean, error = trace.final_regret.mean(), 6.0 * trace.stderr[-1]
+    for bound in trace.bounds():
+        if bound.kind == "upper" and bound.checked and bound.value is not None:
+            assert mean - error <= bound.value, f"regret {mean:.4g} exceeds {bound.name}: {bound.value:.4g}"

@@ -1,0 +1,120 @@
+"""Laws of promises: what a policy says about itself is complete, and audits do not refute it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+import numpy as np
+
+from dpbandits.audit import attack, releases, verify
+from dpbandits.audit.instruments import NotVerifiableError
+from dpbandits.audit.subjects import claim_of
+from dpbandits.audit.verdict import Verdict
+from dpbandits.audit.verify import HORIZON
+from dpbandits.parts import copied
+from dpbandits.policies import lookup
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.ledger import Ledger, LedgerError
+from dpbandits.testing.case import Case, play, streams
+
+LEDGER_ROUNDS, RARE_ROUNDS = 64, 400  # where the claim has a delta, releases are rare
+ALPHA = 1e-6  # probability with which the statistical law refuses a correct policy
+
+
+def agent_is_blind_to_raw_fields(case: Case) -> None:
+    """Poison in the curator's ``raw_`` fields changes no choice."""
+    policy = case.policy()
+    play(policy, case.environment(), np.array([300]), streams(4), quick=False)
+    poisoned: Any = copied(policy.curator)
+    for name in poisoned._fields:
+        if name.startswith("raw_"):
+            getattr(poisoned, name)[...] = 10**6
+    acts = [copied(policy.agent).act(curator, 301, np.random.default_rng(5)) for curator in (policy.curator, poisoned)]
+    assert acts[0] == acts[1], "the agent looks at raw fields"
+
+
+def guarantee_is_complete(case: Case) -> None:
+    """Trust, view, unit and conditions are said, and the promise is what was asked for."""
+    policy = case.policy()
+    promise = policy.guarantee
+    assert promise.trust in ("none", "local", "central")
+    assert promise.unit
+    assert promise.view
+    assert promise.conditions
+    assert policy.traits.paper
+    assert policy.traits.differs
+    if "epsilon" in policy.settings and not policy.settings.get("as_printed"):
+        assert promise.epsilon == policy.settings["epsilon"], "the promise is not the epsilon asked for"
+    assert 0 <= promise.delta < 1
+
+
+def exact_verifier_proves_the_claim(case: Case) -> None:
+    """The exact worst case at a small size is at most the claim, and, where nothing is lost in composition, near it."""
+    if case.policy().guarantee.trust == "none":
+        return
+    try:
+        verdict = _verified(case.factory, tuple(case.settings.items()))
+    except NotVerifiableError:
+        return  # this noise or this agent has no exact verifier yet; the statistical audit still holds it to its claim
+    assert verdict.verdict == "proved", f"the exact verifier says:\n{verdict}"
+    assert verdict.released is None or verdict.released <= verdict.claim * (1.0 + 1e-9), (
+        f"releases lose more:\n{verdict}"
+    )
+    least = 0.0 if verdict.delta else 0.9 * verdict.claim  # with a delta, the claim holds for ever and is not reached
+    assert verdict.epsilon > least, f"the worst case is far below the claim, or nothing was released:\n{verdict}"
+
+
+@functools.cache
+def _verified(factory: lookup.Factory, settings: tuple[tuple[str, Any], ...]) -> Verdict:
+    return verify(_small(Case(factory, settings=dict(settings)), HORIZON))
+
+
+def _small(case: Case, horizon: int) -> Policy:
+    """The policy for two arms and few rounds, its schedule shortened, and all of its epsilon spent."""
+    traits = lookup.traits(case.factory)
+    small: dict[str, Any] = {**traits.short, **traits.tight}
+    if lookup.takes(case.factory, "horizon"):
+        small["horizon"] = horizon
+    return case.policy(arms=2, **small)
+
+
+def statistical_audit_does_not_refute_the_claim(case: Case) -> None:
+    """A guessing game on what is seen does not refute the promise (a correct policy fails with probability 1e-6)."""
+    if case.policy().guarantee.trust != "none":
+        verdict = _attacked(case.factory, tuple(case.settings.items()))
+        assert not verdict.violated, f"the audit says:\n{verdict}"
+
+
+@functools.cache
+def _attacked(factory: lookup.Factory, settings: tuple[tuple[str, Any], ...]) -> Verdict:
+    policy = _small(Case(factory, settings=dict(settings)), 12)
+    return attack(policy, trials=4000, alpha=ALPHA, horizon=12)
+
+
+def ledger_accepts_every_release(case: Case) -> None:
+    """No reward is charged beyond the claim, no release is drawn twice, and everything that is shown is under noise."""
+    promise = case.policy().guarantee
+    if promise.trust != "central":
+        return
+    rounds = RARE_ROUNDS if promise.delta else LEDGER_ROUNDS
+    policy, rewards = _small(case, rounds), np.random.default_rng(8).random(rounds).tolist()
+    ledger = Ledger(*claim_of(policy, None, None))
+    try:
+        releases.enter_all(policy, releases.played(policy, rewards, 9), ledger)
+    except NotVerifiableError:
+        return  # noise whose cost is not a sum of pure ones
+    except LedgerError as error:
+        raise AssertionError(f"the ledger refuses: {error}") from error
+    assert ledger.entries, "nothing was released"
+
+
+def docstring_says_what_it_is(case: Case) -> None:
+    """A summary, the reference, the guarantee, and an example that ends in a number."""
+    text = inspect.getdoc(case.factory) or ""
+    lines = text.strip().split("\n")
+    assert lines[0].endswith("."), "the docstring has no summary line"
+    for word in ("Reference: ", "Guarantee: ", ">>> ", "simulate("):
+        assert word in text, f"the docstring has no '{word.strip()}'"
+    assert lines[-1].strip().lstrip("-").replace(".", "").isdigit(), "the docstring's example does not end in a number"

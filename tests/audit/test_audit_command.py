@@ -1,0 +1,101 @@
+"""``dpbandits audit``: what is printed, and with which exit status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Command = Callable[..., tuple[int, str, str]]
+Audit = Callable[[str], tuple[int, str, str]]
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def audit(dpbandits: Command) -> Audit:
+    """The command ``dpbandits audit``, with words as they are typed."""
+    return lambda words: dpbandits("audit", *words.split())
+
+
+def test_an_exact_proof(audit: Audit) -> None:
+    status, out, _ = audit("policy adap-ucb --epsilon 1 --exact --json")
+    record = json.loads(out)
+    assert status == 0
+    assert (record["verdict"], record["view"], record["horizon"]) == ("proved", "actions", 8)
+    assert 0.9 < record["epsilon"] <= 1.0
+    status, out, _ = audit("policy adap-ucb --epsilon 1 --exact")
+    assert status == 0
+    assert out.startswith("adap-ucb: proved\n")
+
+
+def test_a_users_own_policy_that_draws_again_is_violated(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HERE)
+    status, out, _ = audit("audit_mutants:redrawn --epsilon 1 --exact")
+    assert status == 1
+    assert "redrawn: violated" in out
+    assert "witness" in out
+    assert "neighbour: " in out
+
+
+def test_the_hybrid_as_printed_is_violated(audit: Audit) -> None:
+    words = "policy dp-ucb-bound --epsilon 1 --option as_printed=true --claim 1 --exact --json"
+    status, out, _ = audit(words)
+    record = json.loads(out)
+    assert status == 1
+    assert (record["epsilon"], record["view"]) == (2.0, "released values")
+
+
+def test_a_game_on_a_policy_and_on_a_users_curator(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The correct policy is refuted with probability 1e-6; the seed is fixed."""
+    monkeypatch.chdir(HERE)
+    words = "policy adap-ucb --epsilon 1 --trials 2e4 --horizon 8 --alpha 1e-6 --json"
+    status, out, _ = audit(words)
+    record = json.loads(out)
+    assert status == 0
+    assert (record["verdict"], record["confidence"], record["trials"]) == ("not refuted", 1 - 1e-6, 20_000)
+    assert "plain Python" not in record["domain"]
+    status, out, _ = audit("audit_mutants:float_laplace --epsilon 1 --view bytes --trials 2e4")
+    assert status == 1
+    assert "low bits" in out
+
+
+def test_curators_by_name(audit: Audit) -> None:
+    status, out, _ = audit("curator laplace --epsilon 1/3 --exact")
+    assert status == 0
+    assert "proved" in out
+    assert audit("curator bernoulli --epsilon 1 --claim 0.5 --exact")[0] == 1
+    assert audit("curator simulated-laplace --epsilon 1 --exact")[0] == 0
+    assert audit("curator sigmoid-bernoulli --epsilon 1 --claim 0.3 --trials 1e4")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("policy adap-ucb --epsilon 1 --exact --horizon 40", "horizon must be at most 11"),
+        ("policy adap-ucb --epsilon 1 --claim 0", "claim must be positive and finite, got 0"),
+        ("policy adap-ucb --epsilon 1 --claim -2 --exact", "claim must be positive and finite, got -2"),
+        ("policy adap-ucb --epsilon 1 --alpha 1", "alpha must be in (0, 1), got 1"),
+        ("policy adap-ucb --epsilon 1 --trials 10", "trials must be at least 46"),
+        ("policy adap-ucb --epsilon 1 --exact --trials 100", "trials and exact exclude each other, got both"),
+        ("policy adap-ucb --epsilon 1 --trials 1e3 --view response", "view 'response' is unknown"),
+        ("policy adap-ucb --exact", "epsilon is required by adap-ucb, got none"),
+        ("policy adap-ucbs --epsilon 1", "policy 'adap-ucbs' is unknown: did you mean adap-ucb"),
+        ("policy ucb1 --exact", "claim is required, because ucb1 promises nothing"),
+        ("curator laplace", "epsilon is required by laplace"),
+        ("curator lapace --epsilon 1", "curator 'lapace' is unknown: did you mean laplace"),
+        ("curator laplace --epsilon 1 --horizon 8", "not parameters of a curator"),
+        ("nowhere:nothing --epsilon 1", "policy must be a name or module:function, got 'nowhere:nothing'"),
+        ("audit_mutants:broken_curator --claim 1", "must make a policy, or something that responds"),
+        ("audit_mutants:float_laplace --epsilon 1 --exact", "exact needs a policy; audit_mutants:float_laplace makes"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_status_2(
+    audit: Audit, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str
+) -> None:
+    monkeypatch.chdir(HERE)
+    status, out, err = audit(arguments)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1

@@ -1,0 +1,53 @@
+"""What an agent sees while responses are on their way."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpbandits.curators import Batch, HeterogeneousBernoulli, LocalLaplace, Plain
+from dpbandits.curators.awaiting import Awaiting, awaiting
+from dpbandits.curators.rounds import OneByOne
+
+
+def told() -> LocalLaplace:
+    curator = LocalLaplace.start(2, epsilon=1.0)
+    for arm in (0, 0, 1):
+        curator.add(arm, 0.5, 0.0, np.random.default_rng(0))
+    return curator
+
+
+def test_decisions_that_are_out_count_as_samples_and_not_in_the_mean() -> None:
+    curator, out = told(), np.array([3, 0])
+    seen = awaiting(curator, out, 10.0)
+    assert isinstance(seen, Awaiting)
+    assert (seen.samples(0, 0), seen.samples(0, 2), seen.samples(1, 0)) == (5.0, 7.0, 1.0)
+    assert seen.width(0, 1.0, 0) == curator.width(0, 1.0, 3) < curator.width(0, 1.0, 0)
+    assert seen.width(1, 1.0, 0) == curator.width(1, 1.0, 0)
+    assert (seen.mean(0), seen.lowest(0, 4)) == (curator.mean(0), curator.lowest(0, 4))
+    assert [seen.ready(arm, 1.5) for arm in (0, 1)] == [True, False], "what is out makes no arm ready"
+    out[0] = 0
+    assert seen.samples(0, 0) == 2.0, "the count is looked at whenever it is asked for"
+
+
+def test_without_a_window_nothing_that_is_out_counts() -> None:
+    curator = told()
+    assert awaiting(curator, np.array([3, 0]), math.inf) is curator
+
+
+@pytest.mark.parametrize(
+    ("curator", "counts"), [(Plain.start(2), True), (HeterogeneousBernoulli.start(2, epsilon_min=1.0), False)]
+)
+def test_a_curator_says_whether_what_is_out_can_be_counted(curator: Plain, counts: bool) -> None:
+    seen = awaiting(curator, np.array([1, 1]), 10.0)
+    assert (seen is not curator) == counts == curator.counts_ahead == OneByOne(curator).counts_ahead
+
+
+def test_whole_stints_do_not_change_while_they_are_open() -> None:
+    curator, rng = Batch.start(2, epsilon=1.0), np.random.default_rng(0)
+    curator.add(0, 1.0, 0.0, rng)
+    curator.close(0, rng)
+    seen = awaiting(curator, np.array([5, 0]), 10.0)
+    assert seen.samples(0, 0) == curator.samples(0, 0) == 1.0

@@ -1,0 +1,62 @@
+"""The documentation is run: what a page tells a reader to type works."""
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpbandits.policies import lookup
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", pytest.param("docs/howto/add-a-policy.md", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_python_of_a_page_runs(page: str, tmp_path: Path) -> None:
+    """As a module, with the examples in its docstrings."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    assert blocks
+    module = tmp_path / "page.py"
+    module.write_text("\n".join(blocks))
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    subprocess.run([sys.executable, "-m", "doctest", str(module)], cwd=tmp_path, check=True, env=environment)
+
+
+def test_the_example_of_the_page_on_simulation_runs() -> None:
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "concepts" / "simulation.md"), module_relative=False)
+    assert tried > 4
+    assert failed == 0
+
+
+def test_the_commands_of_the_readme_are_understood(
+    dpbandits: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each command line of the README runs, at a shorter horizon."""
+    (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\na,0\n")
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(
+        r"^    (dpbandits (?:policies|simulate).*)$", (ROOT / "README.md").read_text(), flags=re.MULTILINE
+    )
+    assert len(commands) >= 5
+    for command in commands:
+        words = shlex.split(re.sub(r"--horizon \S+", "--horizon 1000", command), comments=True)
+        status, _, err = dpbandits(*words[1:])
+        assert status == 0, err
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_policy_stands_on_a_page_of_the_papers() -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "papers").glob("*.md"))
+    missing = [name for name in lookup.names() if f"`{name}`" not in pages]
+    assert not missing

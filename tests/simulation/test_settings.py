@@ -1,0 +1,219 @@
+"""A simulation as one value: read from what people write, written as JSON, read back, refused by name."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pickle
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import audit_mutants
+import numpy as np
+import pytest
+
+from dpbandits import policies
+from dpbandits.environments import Arms, Levels, NormalLevels
+from dpbandits.environments.delays import parse_delay
+from dpbandits.environments.distributions import Beta, Coin
+from dpbandits.errors import InputError
+from dpbandits.simulation import Simulation, Trace, driver, simulate
+from dpbandits.simulation.files import FORMAT
+from dpbandits.simulation.settings import settings
+
+COMMON: dict[str, Any] = {"arms": "0.9,0.6", "horizon": 1000}
+
+#: For each setting: a policy, what may be given, and what is read. A new setting must be added here.
+READ: dict[str, list[tuple[str, dict[str, Any], Any]]] = {
+    "arms": [
+        ("ucb1", {"arms": [0.9, 0.6]}, Arms.of("0.9,0.6")),
+        ("ucb1", {"arms": {"red": 0.9, "green": Beta(4, 1)}}, Arms.of({"red": Coin(0.9), "green": Beta(4, 1)})),
+        ("ucb1", {"arms": "beta(4,1)+2*choice(0.4,1)"}, Arms.of("beta(4,1)+choice(0.4,1)+choice(0.4,1)")),
+        ("ucb1", {"arms": "@azize2022-c2"}, Arms.of([0.75, 0.625, 0.5, 0.375, 0.25])),
+    ],
+    "horizon": [("ucb1", {"horizon": "1e4"}, 10_000), ("ucb1", {"horizon": np.int64(50)}, 50)],
+    "epsilon": [("adap-ucb", {"epsilon": "0.5"}, 0.5), ("adap-ucb", {"epsilon": np.float32(2)}, 2.0)],
+    "options": [
+        ("adap-ucb", {"epsilon": 1, "options": {"alpha": 4}}, {"alpha": 4}),
+        ("adap-ucb", {"epsilon": 1, "options": {"alpha": np.float32(4)}}, {"alpha": 4.0}),
+        ("ucb1", {"options": {"sigmoid": "true"}}, {"sigmoid": "true"}),
+        ("ucb1", {"options": None}, {}),
+    ],
+    "levels": [
+        ("heldp-ucb-b", {"options": {"epsilon_min": 1}, "levels": [2, 0, 1]}, Levels.of([0, 1, 2])),
+        ("heldp-ucb-b", {"options": {"epsilon_min": 1}, "levels": "constant(1)"}, Levels.of([1])),
+        ("heldp-ucb-l", {"options": {"epsilon_min": 1}, "levels": "normal(1,0.5)"}, NormalLevels(1.0, 0.5)),
+        ("heldp-ucb-l", {"options": {"epsilon_min": 1}, "levels": np.array([1.0, 0.1])}, Levels.of([0.1, 1.0])),
+    ],
+    "seed": [("ucb1", {"seed": "7"}, 7), ("ucb1", {"seed": np.int32(3)}, 3)],
+    "reward_range": [
+        ("ucb1", {"arms": "uniform(0,4)+uniform(0,1)", "reward_range": "0,4"}, (0.0, 4.0)),
+        ("ucb1", {"reward_range": [-1, np.int64(2)]}, (-1.0, 2.0)),
+    ],
+    "arm_order": [("ucb1", {"arm_order": "given"}, "given")],
+    "checkpoints": [
+        ("ucb1", {"checkpoints": "10"}, 10),
+        ("ucb1", {"checkpoints": [1, 500, 20]}, (1, 500, 20)),
+        ("ucb1", {"checkpoints": np.array([5, 6])}, (5, 6)),
+    ],
+    "delay": [("ucb1", {"delay": text}, parse_delay(text)) for text in ("lognormal(10,0.5)", "constant(0)")],
+    "loss": [("ucb1", {"loss": "0.25"}, 0.25), ("ucb1", {"loss": 0.1}, 0.1)],
+    "window": [("ucb1", {"window": "50"}, 50.0), ("ucb1", {"window": 0.5}, 0.5)],
+}
+CASES = [(name, *case) for name, cases in READ.items() for case in cases]
+
+
+def written(simulation: Simulation) -> Any:
+    """The JSON of a simulation, as another process reads it."""
+    return json.loads(json.dumps(simulation.to_json(), allow_nan=False))
+
+
+def test_every_setting_has_cases_here() -> None:
+    assert set(READ) == set(settings())
+
+
+@pytest.mark.parametrize(("name", "policy", "given", "read"), CASES)
+def test_a_setting_is_read_and_survives_json(name: str, policy: str, given: dict[str, Any], read: Any) -> None:
+    simulation = Simulation.of(policy, **{**COMMON, **given})
+    assert getattr(simulation, name) == read
+    again = Simulation.from_json(written(simulation))
+    assert again == simulation
+    assert written(again) == written(simulation)
+    assert again.policy.settings == simulation.policy.settings
+    assert again.marks.tolist() == simulation.marks.tolist()
+    assert again.arms.names == simulation.arms.names
+    assert pickle.loads(pickle.dumps(simulation)) == simulation
+
+
+@pytest.mark.parametrize("policy", ["audit_mutants:halved", audit_mutants.halved, "AdaP_UCB", policies.adap_ucb])
+def test_a_policy_is_written_so_that_it_is_found_again(policy: Any) -> None:
+    simulation = Simulation.of(policy, **COMMON, epsilon=1)
+    assert written(simulation)["policy"] in ("audit_mutants:halved", "adap-ucb")
+    assert Simulation.from_json(written(simulation)) == simulation
+
+
+def test_what_follows_from_other_settings_is_written_too() -> None:
+    auto = Simulation.of("heldp-ucb-b", **COMMON, levels="choice(0,0.2,1,2,100)", options={"epsilon_min": "auto"})
+    assert auto.options == {"epsilon_min": 2.0}
+    assert written(auto)["options"] == {"epsilon_min": 2.0}
+    for late in ({"loss": 0.1}, {"window": 5}):
+        assert Simulation.of("ucb1", **COMMON, **late).delay == parse_delay("constant(0)")
+
+
+# --- logs -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_is_read_again_and_must_not_have_changed(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("arm,reward\nred,1\ngreen,0\nred,0.5\n")
+    simulation = Simulation.of("ucb1", arms=f"replay({log})", horizon=100)
+    record = written(simulation)
+    again = Simulation.from_json(record)
+    assert again == simulation
+    assert again.arms.names == ("green", "red")
+    trace = simulate("ucb1", arms=f"replay({log})", horizon=100, runs=2)
+    trace.save(tmp_path / "trace.parquet")
+    for changed in ("red,1\ngreen,0\nred,0.25\n", "red,1\ngreen,0\nblue,0.5\n", "red,1\nblue,0\nred,0.5\n"):
+        log.write_text(f"arm,reward\n{changed}")
+        for read in (lambda: Simulation.from_json(record), lambda: Trace.load(tmp_path / "trace.parquet")):
+            with pytest.raises(InputError, match=r"arms: the log '.*log\.csv' has changed since this was written"):
+                read()
+    log.write_text("user,arm,reward\nu,red,1\nu,red,0.5\nu,green,0\n")
+    assert Simulation.from_json(record) == simulation, "other columns, and the order between arms, say nothing"
+    log.unlink()
+    with pytest.raises(InputError, match=r"arms: no file '.*log\.csv'"):
+        Simulation.from_json(record)
+
+
+def test_a_trace_of_another_format_is_refused(tmp_path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    path = tmp_path / "trace.parquet"
+    simulate("ucb1", **COMMON, runs=2).save(path)
+    table = parquet.read_table(path)
+    record = json.loads(table.schema.metadata[b"dpbandits"])
+    assert record["format"] == FORMAT
+    for wrong in ({**record, "format": FORMAT + 1}, {k: v for k, v in record.items() if k != "format"}):
+        parquet.write_table(table.replace_schema_metadata({b"dpbandits": json.dumps(wrong)}), path)
+        with pytest.raises(InputError, match=f"path must be a trace of format {FORMAT}, got format"):
+            Trace.load(path)
+    parquet.write_table(pyarrow.table({"a": [1]}), path)
+    with pytest.raises(InputError, match=r"path must be a file that Trace\.save wrote, got"):
+        Trace.load(path)
+    path.write_text("no table")
+    with pytest.raises(InputError, match=r"path must be a file that Trace\.save wrote, got"):
+        Trace.load(path)
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
+
+
+def test_simulate_has_exactly_the_settings_and_how_they_are_played() -> None:
+    parameters = inspect.signature(simulate).parameters
+    assert list(parameters) == ["policy", *settings(), "runs", "workers", "engine", "progress"]
+    assert [one.name for one in fields(Simulation)] == ["factory", *settings()]
+    plain = Simulation.of("ucb1", **COMMON)
+    for name, setting in settings().items():
+        if not setting.required:
+            default = parameters[name].default
+            assert setting.read(default) == getattr(plain, name), f"{name} has another default in simulate"
+
+
+@pytest.mark.parametrize(("name", "policy", "given", "read"), CASES)
+def test_simulate_passes_every_setting_on(
+    name: str, policy: str, given: dict[str, Any], read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[Simulation] = []
+    monkeypatch.setattr(driver, "simulate_all", lambda simulation, **how: played.append(simulation))
+    simulate(policy, **{**COMMON, **given})
+    assert getattr(played[0], name) == read
+
+
+def test_unknown_settings_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match="horizn is not a setting of a simulation: did you mean horizon") as caught:
+        Simulation.of("ucb1", arms="0.9,0.6", horizn=100)
+    assert caught.value.parameter == "horizn"
+    record = {**written(Simulation.of("ucb1", **COMMON)), "temperature": 3}
+    with pytest.raises(InputError, match="temperature is not a setting of a simulation"):
+        Simulation.from_json(record)
+
+
+@pytest.mark.parametrize("missing", ["arms", "horizon"])
+def test_what_is_required_is_asked_for_by_name(missing: str) -> None:
+    with pytest.raises(InputError, match=f"{missing} is required, got none"):
+        Simulation.of("ucb1", **{name: value for name, value in COMMON.items() if name != missing})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"horizon": 1}, "horizon must be a whole number of at least 2, got 1"),
+        ({"arms": [0.1] * 5, "horizon": 3}, "horizon must be a whole number of at least 5, got 3"),
+        ({"horizon": 10.5}, "horizon must be a whole number of at least 2, got 10.5"),
+        ({"horizon": True}, "horizon must be a whole number of at least 2, got True"),
+        ({"epsilon": 1}, "epsilon is not a parameter of ucb1 (it is not private), got 1"),
+        ({"options": [("sigmoid", True)]}, "options must be a mapping such as {'alpha': 2}, got"),
+        ({"options": {"sigmiod": True}}, "sigmiod is not an option of ucb1: did you mean sigmoid?"),
+        ({"levels": [1]}, "levels is not a parameter of ucb1 (one epsilon holds for all), got constant(1)"),
+        ({"levels": 3}, "levels must be a list of levels or a text such as"),
+        ({"levels": []}, "levels must be at least one, got none"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        ({"reward_range": (1, 1)}, "reward_range must be low < high, both finite, got 1,1"),
+        ({"reward_range": (0, np.inf)}, "reward_range must be low < high, both finite, got 0,inf"),
+        ({"reward_range": (0, 1, 2)}, "reward_range must be two numbers, low and high, got (0, 1, 2)"),
+        ({"arm_order": "givn"}, "arm_order 'givn' is unknown: did you mean given?"),
+        ({"checkpoints": [5000]}, "checkpoints must be at most the horizon 1000, got 5000"),
+        ({"checkpoints": [0]}, "checkpoints must be a whole number of at least 1, got 0"),
+        ({"delay": 3}, "delay must be a text such as 'exponential(100)', got 3"),
+        ({"loss": 1.0}, "loss must be in [0, 1), got 1.0"),
+        ({"window": 0}, "window must be positive and finite, got 0"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_name(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Simulation.of("ucb1", **{**COMMON, **given})
+    assert str(caught.value).startswith(message)
+    assert caught.value.parameter == message.split()[0]
+    assert "\n" not in str(caught.value)
