@@ -28,7 +28,8 @@ const seen = charts.map((chart) => {
   const result = {caption: chart.querySelector("figcaption").textContent, before: curves(), width: box.width};
   result.labels = buttons.map((button) => button.textContent);
   result.ticks = [...svg.querySelectorAll("text")].map((text) => text.textContent);
-  result.broken = [...svg.querySelectorAll("path")].filter((path) => /NaN|Infinity/.test(path.getAttribute("d"))).length;
+  const paths = [...svg.querySelectorAll("path")].map((path) => path.getAttribute("d"));
+  result.broken = paths.filter((path) => /NaN|Infinity/.test(path)).length;
   const at = {clientX: box.left + box.width * 0.97, clientY: box.top + box.height / 2, bubbles: true};
   svg.dispatchEvent(new PointerEvent("pointermove", at));
   result.readout = chart.querySelector(".readout").textContent;

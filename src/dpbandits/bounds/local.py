@@ -47,7 +47,8 @@ NORMAL = (
 #: The constant terms of Theorems 4 and 6, for each unit of gap.
 CONSTANT_L, CONSTANT_B = 1.0 + 2.0 * math.pi**2 / 3.0, 1.0 + math.pi**2 / 3.0
 
-#: c_s of Lemma 7, lower bounds on the least slope of E[sigmoid(m + Z)] in m over [0, 1], for any sub-Gaussian Z and for normal Z.
+#: c_s of Lemma 7: lower bounds on the least slope of E[sigmoid(m + Z)] in m over [0, 1].
+#: The first is for any sub-Gaussian Z, the second for normal Z.
 SUB_GAUSSIAN_SLOPE, GAUSSIAN_SLOPE = 0.0765 / math.e, 0.2066 / math.e
 
 

@@ -100,8 +100,8 @@ def tilt_for_delta(e: Floats, m: Floats, delta: float) -> float:
 def composed_loss(e: Floats, m: Floats, tilt: float) -> LossDistribution:
     """The tilted distribution of the sum of ``m`` randomised-response losses of each epsilon in ``e``."""
     count, square = float(np.sum(m)), float(np.dot(m, e * e))
-    # A cell of width h adds at most h^2/4 to a loss's variance. Up to MAX_POINTS there are enough points to keep what all
-    # cells add below the share 1e-4 of sum m e^2.
+    # A cell of width h adds at most h^2/4 to a loss's variance. Up to MAX_POINTS there are enough points
+    # to keep what all cells add below the share 1e-4 of sum m e^2.
     wanted = max(100.0 * DEVIATIONS * math.sqrt(count), min(CHEAP_WORK / len(e), 1 << 16))
     points = min(1 << math.ceil(math.log2(wanted)), MAX_POINTS)
     half = min(DEVIATIONS * math.sqrt(square), 2.0 * float(np.dot(m, e))) + float(np.max(e))
