@@ -67,6 +67,7 @@ class Interval(Trusted, IntervalFields):
         if known("schedule", schedule, (*SCHEDULES, EXACT)) == EXACT:
             if horizon is None:
                 raise InputError("horizon", "is required by schedule=exact, got none")
+            # The constant schedule releases every ceil(1/rate) rewards. The half keeps rounding from adding one.
             rate, code, most = 1.0 / (_exact_interval(epsilon, delta, v, horizon) - 0.5), CONSTANT, horizon
         else:
             rate, code, most = interval_rate(epsilon, delta, v), SCHEDULES[schedule], 0
