@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.exploring import first_unready, raised_mean
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.kl_ucb import KLUCB
 from dpbandits.agents.ucb import UCB
@@ -129,7 +129,37 @@ class SkippingUCB(NamedTuple):
         return leader, rounds, self.ceiling_at(t + rounds - 1) - bonus + MARGIN * (1.0 + bonus)
 
 
-class SkippingKLUCB(NamedTuple):
+class TryingFields(NamedTuple):
+    """The fields of the agents below."""
+
+    inner: Any
+    attempt: Integers  # (1,): the stint to try next
+
+
+class Trying(TryingFields):
+    """The choices of ``inner``, in stints that are found by trying: twice the last one, halved until it is certain."""
+
+    __slots__ = ()
+
+    @classmethod
+    def start(cls, inner: Agent) -> Self:
+        """A fresh agent with the choices of ``inner``."""
+        return cls(inner, np.array([2], np.int64))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        arm = self.inner.act(releases, t, rng)[0]
+        stint = self.attempt[0]
+        while stint > 1 and not self.stands(releases, t, arm, stint):
+            stint //= 2
+        self.attempt[0] = min(2 * stint, LONGEST)
+        return arm, stint, NO_LINE
+
+    def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
+        """Whether ``leader`` is certain to be chosen for so many rounds."""
+        raise NotImplementedError
+
+
+class SkippingKLUCB(Trying):
     """KL-UCB in stints: were all coming rewards 0, the leader's index would still be one that no rival reaches.
 
     >>> from dpbandits.curators import Plain
@@ -139,38 +169,25 @@ class SkippingKLUCB(NamedTuple):
     [2, 4, 8]
     """
 
-    kl_ucb: KLUCB
-    attempt: Integers  # (1,): the stint to try next
-
-    @classmethod
-    def start(cls, kl_ucb: KLUCB) -> Self:
-        """A fresh agent with the choices of ``kl_ucb``."""
-        return cls(kl_ucb, np.array([2], np.int64))
-
-    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        arm = self.kl_ucb.act(releases, t, rng)[0]
-        stint = self.attempt[0]
-        while stint > 1 and not self.stands(releases, t, arm, stint):
-            stint //= 2
-        self.attempt[0] = min(2 * stint, LONGEST)
-        return arm, stint, NO_LINE
+    __slots__ = ()
 
     def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
-        """Whether ``leader`` is certain to be chosen for so many rounds."""
-        alpha = self.kl_ucb.alpha
-        now, later = alpha * positive_log(t), alpha * positive_log(t + stint - 1)
-        if first_unready(releases, self.kl_ucb.arms, t, later) < self.kl_ucb.arms:
+        kl_ucb = self.inner
+        now, later = kl_ucb.alpha * positive_log(t), kl_ucb.alpha * positive_log(t + stint - 1)
+        if first_unready(releases, kl_ucb.arms, t, later) < kl_ucb.arms:
             return False
         center = unit(releases.lowest(leader, stint - 1) + releases.width(leader, now, stint - 1))
         floor = kl_upper(center, now / releases.samples(leader, stint - 1)) - MARGIN
-        for arm in range(self.kl_ucb.arms):
-            if arm != leader and self.kl_ucb.reaches(releases, arm, later, floor):
+        for arm in range(kl_ucb.arms):  # noqa: SIM110 - compiled code has no generators
+            if arm != leader and kl_ucb.reaches(releases, arm, later, floor):
                 return False
         return True
 
 
-class SkippingIMED(NamedTuple):
+class SkippingIMED(Trying):
     """IMED in stints: were all coming rewards of the leader 0, its mean and its index would still be the best.
+
+    Its own index is then the logarithm of its count, and its mean is the largest.
 
     >>> from dpbandits.curators import Plain
     >>> agent, curator, rng = SkippingIMED.start(IMED.start(2)), Plain.start(2), np.random.default_rng(0)
@@ -179,34 +196,17 @@ class SkippingIMED(NamedTuple):
     [2, 4, 8]
     """
 
-    imed: IMED
-    attempt: Integers  # (1,): the stint to try next
-
-    @classmethod
-    def start(cls, imed: IMED) -> Self:
-        """A fresh agent with the choices of ``imed``."""
-        return cls(imed, np.array([2], np.int64))
-
-    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        arm = self.imed.act(releases, t, rng)[0]
-        stint = self.attempt[0]
-        while stint > 1 and not self.stands(releases, t, arm, stint):
-            stint //= 2
-        self.attempt[0] = min(2 * stint, LONGEST)
-        return arm, stint, NO_LINE
+    __slots__ = ()
 
     def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
-        """Whether ``leader`` is certain to be chosen for so many rounds.
-
-        Its own index is then the logarithm of its count, and its mean is the largest.
-        """
-        later = self.imed.alpha * positive_log(t + stint - 1)
-        if first_unready(releases, self.imed.arms, t, later) < self.imed.arms:
+        imed = self.inner
+        later = imed.alpha * positive_log(t + stint - 1)
+        if first_unready(releases, imed.arms, t, later) < imed.arms:
             return False
         low, own = releases.lowest(leader, stint - 1), MARGIN + positive_log(releases.samples(leader, stint - 1))
-        for arm in range(self.imed.arms):
+        for arm in range(imed.arms):
             if arm != leader and (
-                self.imed.center(releases, arm, later) >= low or self.imed.divergence(releases, arm, later, low) <= own
+                raised_mean(releases, arm, later) >= low or imed.divergence(releases, arm, later, low) <= own
             ):
                 return False
         return True
