@@ -118,16 +118,19 @@ def test_a_decision_that_is_no_text_is_refused(path: Path, decision: Any) -> Non
 def test_a_level_that_could_not_be_read_by_a_server_is_refused_before_the_charge(path: Path) -> None:
     device = Device(Store(path, limit="1"))
     with pytest.raises(InputError, match="epsilon must have at most 200 characters"):
-        device.respond("d1", 1.0, BernoulliCurator("0." + "3" * 150))
+        device.respond("d1", 1.0, BernoulliCurator(1e-250))
     assert device.store.budget().spent == 0
 
 
 def test_a_sum_with_ever_more_digits_is_refused_before_python_cannot_write_it(path: Path) -> None:
-    store, level = Store(path, limit="1"), Fraction(0)
-    with pytest.raises(InputError, match="epsilon must not make the sum longer than 4000 digits"):
+    store = Store(path, limit="1")
+
+    def charge_many() -> None:
         for n in range(60):
-            level = Fraction(1, 10**190 + 2 * n + 1)
-            store.charge(f"d{n}", level)
+            store.charge(f"d{n}", Fraction(1, 10**190 + 2 * n + 1))
+
+    with pytest.raises(InputError, match="epsilon must not make the sum longer than 4000 digits"):
+        charge_many()
     assert 0 < store.budget().spent < Fraction(1, 10**180)
     assert store.charge("another", "1/2") is None
 

@@ -34,21 +34,24 @@ def rational(name: str, value: Exactly, *, zero: bool = False) -> Fraction:
     if number is None or number < 0 or (number == 0 and not zero):
         rule = "not be negative" if zero else "be positive"
         raise InputError(name, f'must {rule}, as "0.1" or "1/3", got {_shown(value)}')
-    return number
+    return _of_length(name, number, value) if isinstance(value, str) else number
 
 
 def writable(name: str, value: Exactly) -> Fraction:
-    """``value`` as ``rational`` reads it, if it can also be read back from its text in lowest terms.
+    """``value`` as ``rational`` reads it, if it can be read back from its text in lowest terms. Texts always can.
 
     Use it for a number that is stored or sent, before anything depends on it.
 
     >>> writable("epsilon", "0.1")
     Fraction(1, 10)
-    >>> writable("epsilon", "0." + "3" * 150)
+    >>> writable("epsilon", 1e-250)
     Traceback (most recent call last):
-    dpbandits.errors.InputError: epsilon must have at most 200 characters in lowest terms, got '0.33...
+    dpbandits.errors.InputError: epsilon must have at most 200 characters in lowest terms, got 1e-250
     """
-    number = rational(name, value)
+    return _of_length(name, rational(name, value), value)
+
+
+def _of_length(name: str, number: Fraction, value: object) -> Fraction:
     if number.numerator >= _TOO_LONG or number.denominator >= _TOO_LONG or len(str(number)) > MAX_LENGTH:
         raise InputError(name, f"must have at most {MAX_LENGTH} characters in lowest terms, got {_shown(value)}")
     return number
