@@ -12,7 +12,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpbandits.client.device import encode
 from dpbandits.exact import (
     BernoulliCurator,
     LaplaceCurator,
@@ -25,6 +24,7 @@ from dpbandits.exact import (
     rational,
 )
 from dpbandits.exact.sampling import bit_probabilities
+from dpbandits.exact.wire import encode
 
 FILE = Path(__file__).with_name("vectors.json")
 

@@ -40,6 +40,17 @@ def positive(parameter: str, value: float) -> float:
     raise InputError(parameter, f"must be positive and finite, got {_shown(value)}")
 
 
+def not_negative(parameter: str, value: float) -> float:
+    """``value`` as a float, if it is finite and not negative.
+
+    >>> not_negative("correction", 0)
+    0.0
+    """
+    if not _is_number(value) or not 0 <= value < math.inf:
+        raise InputError(parameter, f"must be finite and not negative, got {value}")
+    return float(value)
+
+
 def at_least(parameter: str, value: float, least: int) -> int:
     """``value`` if it is a whole number of at least ``least``.
 

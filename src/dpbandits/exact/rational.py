@@ -9,17 +9,18 @@ from fractions import Fraction
 
 from dpbandits.errors import InputError
 
-#: The types that ``rational`` reads as an exact positive number.
+#: The types that ``rational`` reads as an exact number.
 Exactly = str | int | float | Fraction
 
 #: The longest text that is read. Texts come from outside, and an honest one needs no more characters.
 MAX_LENGTH = 200
 
 _TEXT = re.compile(r"[0-9]+(\.[0-9]+|/[0-9]*[1-9][0-9]*)?")
+_TOO_LONG = 10**MAX_LENGTH
 
 
-def rational(name: str, value: Exactly) -> Fraction:
-    """``value`` as an exact positive rational.
+def rational(name: str, value: Exactly, *, zero: bool = False) -> Fraction:
+    """``value`` as an exact positive rational; with ``zero``, 0 is allowed too.
 
     Text is written as "0.1" or "1/3". A float is read as its shortest decimal text, so ``0.1`` is 1/10, and not the
     nearest binary number. The JavaScript client reads the same texts, but no floats.
@@ -31,10 +32,34 @@ def rational(name: str, value: Exactly) -> Fraction:
     dpbandits.errors.InputError: epsilon must be positive, as "0.1" or "1/3", got '0'
     """
     number = _read(value)
-    if number is None or number <= 0:
-        shown = repr(value) if isinstance(value, str) else str(value)
-        raise InputError(name, f'must be positive, as "0.1" or "1/3", got {shown:.80}')
+    if number is None or number < 0 or (number == 0 and not zero):
+        rule = "not be negative" if zero else "be positive"
+        raise InputError(name, f'must {rule}, as "0.1" or "1/3", got {_shown(value)}')
     return number
+
+
+def writable(name: str, value: Exactly) -> Fraction:
+    """``value`` as ``rational`` reads it, if it can also be read back from its text in lowest terms.
+
+    Use it for a number that is stored or sent, before anything depends on it.
+
+    >>> writable("epsilon", "0.1")
+    Fraction(1, 10)
+    >>> writable("epsilon", "0." + "3" * 150)
+    Traceback (most recent call last):
+    dpbandits.errors.InputError: epsilon must have at most 200 characters in lowest terms, got '0.33...
+    """
+    number = rational(name, value)
+    if number.numerator >= _TOO_LONG or number.denominator >= _TOO_LONG or len(str(number)) > MAX_LENGTH:
+        raise InputError(name, f"must have at most {MAX_LENGTH} characters in lowest terms, got {_shown(value)}")
+    return number
+
+
+def _shown(value: object) -> str:
+    try:
+        return f"{value!r:.80}" if isinstance(value, str) else f"{value!s:.80}"
+    except ValueError:  # Python refuses to write a number of thousands of digits
+        return "a number of thousands of digits"
 
 
 def _read(value: Exactly) -> Fraction | None:
