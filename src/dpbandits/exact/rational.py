@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import re
 from fractions import Fraction
 
@@ -72,4 +73,8 @@ def _read(value: Exactly) -> Fraction | None:
         return Fraction(value) if readable else None
     if isinstance(value, float):
         return Fraction(float.__repr__(value)) if math.isfinite(value) else None
-    return Fraction(value) if isinstance(value, int | Fraction) else None
+    if isinstance(value, int | Fraction):
+        return Fraction(value)
+    if isinstance(value, numbers.Integral):  # of NumPy
+        return Fraction(int(value))
+    return _read(float(value)) if isinstance(value, numbers.Real) else None
