@@ -181,7 +181,9 @@ class Trace:
         first = f"regret {final.mean():.6g}{error}, at most {final.max():.6g}"
         best = shortened(", ".join(self.best_arms), 60)
         runs = f"{self.found} of {self.runs} run{'s' if self.runs > 1 else ''}"
-        which, it = (f"the best arm is {best}", "it") if len(self.best_arms) == 1 else (f"the best arms are {best}", "they")
+        which, it = (
+            (f"the best arm is {best}", "it") if len(self.best_arms) == 1 else (f"the best arms are {best}", "they")
+        )
         return [first, f"{which}, found in {runs}; {it} got {100 * self.best_arm_fraction:.1f} % of the rounds"]
 
     def __repr__(self) -> str:
