@@ -97,6 +97,8 @@ def compare(file: Path, as_json: bool, workers: float | None, **given: Any) -> N
         error = "" if final["regret_stderr"] is None else f" ± {final['regret_stderr']:.3g}"
         rows.append([name, f"{final['regret_mean']:.6g}{error}", f"{100 * final['best_arm_fraction']:.2f} %"])
     print_table(["policy", "regret", "best arm"], rows)
+    for void in {trace.guarantee.in_short for trace in played.values() if trace.guarantee.void}:
+        click.echo(void)
     click.echo(f"written: {given['out']}/report.html, figures/, data/", err=True)
 
 

@@ -187,12 +187,16 @@ def compare(
     cell = next(iter(asked.cells.values()))
     simulation = cell.simulation
     words = f"{simulation.arms.text}, {simulation.horizon:,} rounds, {cell.runs} runs, seed {simulation.seed}"
+    void = simulation.guarantee.in_short if simulation.guarantee.void else ""
+    said = f"{words}; {void}" if void else words
     section = Section(
-        "comparison", asked.title, Path(path).name, words, asked.cells, [*_panels(asked, played), _table(played)]
+        "comparison", asked.title, Path(path).name, said, asked.cells, [*_panels(asked, played), _table(played)]
     )
-    output.write_section(folder, section, played, f"{words}, dpbandits {__version__}")
+    output.write_section(folder, section, played, f"{void}\n{words}, dpbandits {__version__}".lstrip())
     seconds = round(time.perf_counter() - started, 1)
     facts = {"file": Path(path).name, "seed": simulation.seed, **versions(), "seconds": seconds}
+    if void:
+        facts["privacy"] = void
     output.write_report(folder, asked.title, [section], facts)
     return played
 
@@ -220,7 +224,8 @@ def _table(played: Mapping[str, Trace]) -> Table:
         final = trace.to_json()["final"]
         error = "" if final["regret_stderr"] is None else f" ± {final['regret_stderr']:,.3g}"
         share = f"{100 * final['best_arm_fraction']:.2f} %"
-        promise = trace.guarantee.to_json()
-        trust = "not private" if promise["trust"] == "none" else f"{promise['trust']}, {promise['unit']}"
+        promise = trace.guarantee
+        private = promise.trust != "none" and not promise.void
+        trust = f"{promise.trust}, {promise.unit}" if private else promise.in_short
         rows.append([name, f"{final['regret_mean']:,.5g}{error}", f"{final['regret_max']:,.5g}", share, trust])
     return Table("final", "At the horizon", ["policy", "mean regret", "largest regret", "best arm", "privacy"], rows)
