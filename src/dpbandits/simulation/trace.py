@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbandits import __version__
-from dpbandits.display import card, shortened, sparkline
+from dpbandits.display import card, plus_minus, shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.plotting import Line, draw_lines, look
 from dpbandits.privacy.guarantee import Guarantee
@@ -176,13 +176,14 @@ class Trace:
 
     def summary(self) -> list[str]:
         """The outcome in a few lines: the regret, and which arm won."""
-        final, spread = self.final_regret, self.stderr[-1]
-        error = "" if np.isnan(spread) else f" ± {spread:.3g} (standard error)"
-        first = f"regret {final.mean():.6g}{error}, at most {final.max():.6g}"
-        best = shortened(", ".join(self.best_arms), 60)
-        runs = f"{self.found} of {self.runs} run{'s' if self.runs > 1 else ''}"
-        which, it = (f"the best arm is {best}", "it") if len(self.best_arms) == 1 else (f"the best arms are {best}", "they")
-        return [first, f"{which}, found in {runs}; {it} got {100 * self.best_arm_fraction:.1f} % of the rounds"]
+        final, names, some = self.final_regret, shortened(", ".join(self.best_arms), 60), len(self.best_arms) > 1
+        error = plus_minus(self.stderr[-1], final.mean(), " (standard error)")
+        best = f"the best arms are {names}" if some else f"the best arm is {names}"
+        share = f"{'they' if some else 'it'} got {100 * self.best_arm_fraction:.1f} % of the rounds"
+        return [
+            f"regret {final.mean():.6g}{error}, at most {final.max():.6g}",
+            f"{best}, found in {self.found} of {self.runs} run{'s' if self.runs > 1 else ''}; {share}",
+        ]
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())
