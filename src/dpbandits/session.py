@@ -168,7 +168,7 @@ class Session:
             raise InputError("response", f"must be made at epsilon {self._epsilon}, got one at {made.epsilon}")
         if not self.policy.curator.accepts(made.value):
             raise InputError("response", f"must be one that a device of {self.policy.name} makes; this is not")
-        return made.value, float(made.epsilon)
+        return made.value, _level(made.epsilon)
 
     def _response(self, response: Any) -> Response:
         steps = self.policy.curator.steps
@@ -190,11 +190,7 @@ class Session:
         return Response(sent.decision, sent.epsilon, value, steps, exact=True)
 
     def _reward(self, reward: Any) -> float:
-        try:
-            value = float(reward)
-        except (TypeError, ValueError):
-            raise InputError("reward", "must be a number; this one is none") from None
-        value = float(self.policy.curator.respond(value, 0.0, self._noise))
+        value = float(self.policy.curator.respond(_number(reward), 0.0, self._noise))
         if not self.policy.curator.accepts(value):
             raise InputError("reward", f"must lie in [0, 1] for {self.policy.name}; this one does not")
         if self._private and not self.simulated:
@@ -263,8 +259,23 @@ class Device:
 
     def respond(self, decision: Decision, reward: float) -> Response:
         """The response to send. Call it once for a reward: every call costs epsilon."""
-        value = float(self._curator.respond(float(reward), self._level, self._noise))
+        value = float(self._curator.respond(_number(reward), self._level, self._noise))
         return Response(decision.id, self.epsilon, value, self._curator.steps, self._exact)
+
+
+def _level(epsilon: Fraction) -> float:
+    try:
+        return float(epsilon)
+    except OverflowError:
+        raise InputError("response", "must be made at an epsilon below 1e308; this is not") from None
+
+
+def _number(reward: Any) -> float:
+    """A reward as a number. A refusal does not show it: it is private."""
+    try:
+        return float(reward)
+    except (OverflowError, TypeError, ValueError):
+        raise InputError("reward", "must be a number; this one is none") from None
 
 
 def _made(
