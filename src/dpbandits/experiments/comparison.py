@@ -6,7 +6,7 @@ import hashlib
 import re
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ from dpbandits.experiments import output
 from dpbandits.experiments.cells import CHECKPOINTS, Cell
 from dpbandits.experiments.engines import engine
 from dpbandits.experiments.panels import Panel, Table, against, regrets
-from dpbandits.experiments.report import Section, versions
+from dpbandits.experiments.report import Section, arms_text, versions
 from dpbandits.experiments.work import Watch, fill, traces
+from dpbandits.formats import amount, estimate, plural
 from dpbandits.policies import lookup
 from dpbandits.simulation import Simulation, Trace
 from dpbandits.simulation.settings import settings
@@ -176,20 +177,25 @@ def compare(
     cluster: str | None = None,
     fresh: bool = False,
     watch: Watch | None = None,
+    answered: Callable[[dict[str, Trace]], None] | None = None,
 ) -> dict[str, Trace]:
-    """Simulate the comparison of a file, and write figures, data and the report to ``out``."""
+    """Simulate the comparison of a file, and write figures, data and the report to ``out``.
+
+    ``watch`` is called with the progress, and ``answered`` with the traces, before the figures are drawn.
+    """
     asked, folder = read(path), Path(out)
     started = time.perf_counter()
     held = {"command": "compare", "file": Path(path).name, "digest": asked.digest, "version": __version__}
     with engine(cluster, workers) as where, output.open_folder(folder, held, fresh=fresh) as results:
         fill(asked.cells.values(), results, where, watch)
         played = traces(asked.cells, results)
+    if answered is not None:
+        answered(played)
     cell = next(iter(asked.cells.values()))
     simulation = cell.simulation
-    words = f"{simulation.arms.text}, {simulation.horizon:,} rounds, {cell.runs} runs, seed {simulation.seed}"
-    section = Section(
-        "comparison", asked.title, Path(path).name, words, asked.cells, [*_panels(asked, played), _table(played)]
-    )
+    size = f"{plural(simulation.horizon, 'round')}, {plural(cell.runs, 'run')}, seed {simulation.seed}"
+    words = f"{arms_text(simulation)}, {size}"
+    section = Section("comparison", asked.title, "", words, asked.cells, [*_panels(asked, played), _table(played)])
     output.write_section(folder, section, played, f"{words}, dpbandits {__version__}")
     seconds = round(time.perf_counter() - started, 1)
     facts = {"file": Path(path).name, "seed": simulation.seed, **versions(), "seconds": seconds}
@@ -201,26 +207,42 @@ def _panels(asked: Comparison, played: Mapping[str, Trace]) -> list[Panel]:
     """Regret against time, one panel for each epsilon; and regret against epsilon if there are several."""
     levels = {name: cell.simulation.epsilon for name, cell in asked.cells.items()}
     epsilons = sorted({epsilon for epsilon in levels.values() if epsilon is not None})
+    titles = _titles(asked.cells)
     if len(epsilons) < 2:
-        return [regrets("regret", asked.title, played)]
+        return [regrets("regret", "Regret over time", {titles[name]: trace for name, trace in played.items()})]
     panels = []
     for epsilon in epsilons:
-        chosen = {name: played[name] for name in asked.cells if levels[name] in (None, epsilon)}
+        chosen = {titles[name]: played[name] for name in asked.cells if levels[name] in (None, epsilon)}
         panels.append(regrets(f"epsilon-{epsilon:g}", f"ε = {epsilon:g}", chosen))
     lines: dict[str, dict[float, Trace]] = {}
     for name, level in levels.items():
         if level is not None:
-            lines.setdefault(name.split(", ε")[0], {})[level] = played[name]
+            lines.setdefault(titles[name], {})[level] = played[name]
     return [*panels, against("epsilon", "Regret at the horizon", "ε", lines)]
+
+
+def _titles(cells: Mapping[str, Cell]) -> dict[str, str]:
+    """What a figure calls each cell: its label, or its policy as papers write it, without epsilon.
+
+    A policy at several epsilons has one title, and so one colour in every panel. Other cells have different ones.
+    """
+    titles = {name: cell.label.split(", ε")[0] or cell.simulation.policy.title for name, cell in cells.items()}
+    seen: set[tuple[str, float | None]] = set()
+    for name, cell in cells.items():
+        drawn = (titles[name], cell.simulation.epsilon)
+        if drawn in seen:
+            titles[name] = name
+        seen.add(drawn)
+    return titles
 
 
 def _table(played: Mapping[str, Trace]) -> Table:
     rows = []
     for name, trace in played.items():
         final = trace.to_json()["final"]
-        error = "" if final["regret_stderr"] is None else f" ± {final['regret_stderr']:,.3g}"
         share = f"{100 * final['best_arm_fraction']:.2f} %"
         promise = trace.guarantee.to_json()
         trust = "not private" if promise["trust"] == "none" else f"{promise['trust']}, {promise['unit']}"
-        rows.append([name, f"{final['regret_mean']:,.5g}{error}", f"{final['regret_max']:,.5g}", share, trust])
+        regret = estimate(final["regret_mean"], final["regret_stderr"])
+        rows.append([name, regret, amount(final["regret_max"]), share, trust])
     return Table("final", "At the horizon", ["policy", "mean regret", "largest regret", "best arm", "privacy"], rows)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.errors import InputError, MissingExtraError
+from dpbandits.errors import InputError, require
 from dpbandits.experiments.panels import Table
 from dpbandits.experiments.report import Section, page, versions
 from dpbandits.experiments.results import Results
-from dpbandits.plotting import Panel, draw_panels
+from dpbandits.plotting import draw_panels
 from dpbandits.simulation import Trace
 
 SETTINGS, RESULTS, REPORT, CLAIMS = "settings.json", "results.sqlite", "report.html", "claims.json"
@@ -23,6 +23,7 @@ OUTPUTS = (SETTINGS, RESULTS, REPORT, CLAIMS, "figures", "data")
 
 def open_folder(out: Path, settings: Mapping[str, Any], *, fresh: bool = False) -> Results:
     """The results table of a folder that is new or holds these settings; ``fresh`` removes earlier outputs first."""
+    require("reproduce", "joblib", "jinja2", "matplotlib", "pyarrow")
     if out.exists() and not out.is_dir():
         raise InputError("out", f"must be a folder, got '{out}'")
     ours = _ours(out)
@@ -61,16 +62,14 @@ def _ours(out: Path) -> bool:
 
 
 def write_section(out: Path, section: Section, traces: Mapping[str, Trace], caption: str) -> None:
-    """Write the figure (SVG and PNG) and the data (Parquet) of one section."""
-    panels = [panel for panel in section.shown if isinstance(panel, Panel)]
-    if panels:
-        draw_panels(panels, out / "figures" / section.path, caption)
+    """Write the figure (SVG, PNG and PDF) and the data (Parquet) of one section."""
+    if section.panels:
+        draw_panels(section.panels, out / "figures" / section.path, caption)
     target = out / "data" / f"{section.path}.parquet"
-    tables = [table for table in section.shown if isinstance(table, Table)]
     if traces:
         write_data(target, section, traces)
-    elif tables:
-        write_table(target, tables[0])
+    elif section.tables:
+        write_table(target, section.tables[0])
 
 
 def write_data(path: Path, section: Section, traces: Mapping[str, Trace]) -> None:
@@ -96,11 +95,9 @@ def write_table(path: Path, table: Table) -> None:
 
 
 def _parquet(path: Path, columns: Mapping[str, Any], cells: Mapping[str, Any]) -> None:
-    try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise MissingExtraError("pyarrow", "reproduce") from None
+    import pyarrow
+    import pyarrow.parquet as parquet
+
     path.parent.mkdir(parents=True, exist_ok=True)
     note = json.dumps({"simulations": cells, "versions": versions()})
     parquet.write_table(pyarrow.table(dict(columns)).replace_schema_metadata({"dpbandits": note}), path)

@@ -16,6 +16,8 @@ __all__ = ["Cost", "Mechanism", "Parts", "Policy", "Traits", "published"]
 
 P = ParamSpec("P")
 
+LONGEST_TITLE = 30
+
 #: How a response is made private in the local model.
 Mechanism = Literal["laplace", "bernoulli"]
 
@@ -38,6 +40,7 @@ class Traits:
     short: Mapping[str, Any] = field(default_factory=dict)  # options for an audit of few rounds; as private as others
     tight: Mapping[str, Any] = field(default_factory=dict)  # options with which all of epsilon is spent
     advised: Callable[[int], Mapping[str, Any]] | None = None  # options that a careful user sets, by the horizon
+    title: str = ""  # as papers write it; empty: what its docstring begins with, before the colon
 
     @property
     def slow(self) -> bool:
@@ -68,6 +71,11 @@ class Policy:
     def guarantee(self) -> Guarantee:
         """What is promised, from the curator's own numbers."""
         return self.curator.guarantee()
+
+    @property
+    def title(self) -> str:
+        """The name as papers write it, for figures."""
+        return self.traits.title or self.name
 
     @property
     def arms(self) -> int:
@@ -101,10 +109,10 @@ def published(
     paper: str, differs: str = "nothing", **traits: Any
 ) -> Callable[[Callable[P, Parts]], Callable[P, Policy]]:
     """Make a function that builds an agent and a curator into a policy of that name, with these ``Traits``."""
-    about = Traits(paper, differs, **traits)
 
     def decorate(build: Callable[P, Parts]) -> Callable[P, Policy]:
         signature = inspect.signature(build)
+        about = Traits(paper, differs, **{"title": _title(build), **traits})
 
         @functools.wraps(build)
         def factory(*args: P.args, **kwargs: P.kwargs) -> Policy:
@@ -121,3 +129,9 @@ def published(
         return factory
 
     return decorate
+
+
+def _title(build: Callable[..., Any]) -> str:
+    """What the first line of a docstring names before its colon; empty if there is none, or if it is a sentence."""
+    head, colon, _ = (inspect.getdoc(build) or "").split("\n")[0].partition(":")
+    return head if colon and len(head) <= LONGEST_TITLE else ""

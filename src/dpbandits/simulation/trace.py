@@ -11,7 +11,8 @@ import numpy as np
 
 from dpbandits import __version__
 from dpbandits.errors import MissingExtraError
-from dpbandits.plotting import Line, draw_lines, look
+from dpbandits.formats import plural
+from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, nth_look, show_legend
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.simulation.settings import Simulation
 from dpbandits.types import Floats, Integers
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from dpbandits.bounds import Bound
 
 QUANTILES = (0.05, 0.5, 0.95)
+TRACE = "dpbandits-trace"  # marks a trace's line among those of its axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +91,9 @@ class Trace:
 
     @property
     def label(self) -> str:
-        """The policy and the level at which it runs."""
-        epsilon = self.options.get("epsilon")
-        return self.policy if epsilon is None else f"{self.policy} (ε = {epsilon:g})"
+        """The policy, as papers write it, and the level at which it runs."""
+        title, epsilon = self.simulation.policy.title, self.options.get("epsilon")
+        return title if epsilon is None else f"{title} (ε = {epsilon:g})"
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``dpbandits simulate --json`` prints."""
@@ -155,20 +157,31 @@ class Trace:
     def plot(self, ax: Axes | None = None, *, label: str | None = None, bounds: bool = False) -> Axes:
         """Mean regret over time with a band of two standard errors, on logarithmic time.
 
-        With ``bounds``, also the theorems on the policy's regret here, on a logarithmic axis: its upper bounds dotted,
-        the lower bounds dashed in grey.
+        On axes of one's own the title is left as it is, and so are labels and scales that were set before. With
+        ``bounds``, also the theorems on the policy's regret here, on a logarithmic axis: its upper bounds dotted, the
+        lower bounds dashed in grey.
         """
         if ax is None:
             ax = self._axes()
+        self._label(ax)
+        number = sum(line.get_gid() == TRACE for line in ax.get_lines())  # traces that are drawn already
+        drawn = nth_look(number)
         mean, band = self.regret.mean(axis=0), 2 * np.nan_to_num(self.stderr)
-        (line,) = ax.plot(self.checkpoints, mean, label=label or self.label)
+        (line,) = ax.plot(
+            self.checkpoints,
+            mean,
+            label=label or self.label,
+            color=COLOURS[drawn.colour],
+            linestyle=DASHES[drawn.dashes],
+            marker=MARKERS[drawn.marker] or None,
+            markevery=max(mean.size // 8, 1),
+            gid=TRACE,
+        )
         ax.fill_between(self.checkpoints, mean - band, mean + band, color=line.get_color(), alpha=0.2, linewidth=0)
         if bounds:
-            from matplotlib.colors import to_hex
-
-            draw_lines(ax, self._bound_lines(to_hex(line.get_color())))
+            draw_lines(ax, self._bound_lines(COLOURS[drawn.colour]))
             ax.set_yscale("log")
-        ax.legend(frameon=False, fontsize="small" if bounds else None)
+        show_legend(ax, 8)
         return ax
 
     def _axes(self) -> Axes:
@@ -178,13 +191,19 @@ class Trace:
             raise MissingExtraError("matplotlib", "plot") from None
         ax = plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
         simulation = self.simulation
-        title = f"{simulation.arms.text}, {self.runs} runs, seed {simulation.seed}, dpbandits {self.version}"
+        title = f"{simulation.arms.text}, {plural(self.runs, 'run')}, seed {simulation.seed}, dpbandits {self.version}"
         ax.set_title(title, fontsize=9)
-        ax.set_xlabel("round t")
-        ax.set_ylabel("regret")
-        ax.set_xscale("log")
         look(ax)
         return ax
+
+    def _label(self, ax: Axes) -> None:
+        """Name both axes and take the logarithm of time, unless the axes' owner has drawn or named something."""
+        if not ax.get_lines() and not ax.get_xlabel() and ax.get_xscale() == "linear":
+            ax.set_xscale("log")
+        if not ax.get_xlabel():
+            ax.set_xlabel("round t")
+        if not ax.get_ylabel():
+            ax.set_ylabel("regret (reward units)")
 
     def _bound_lines(self, colour: str) -> list[Line]:
         """The bounds over time; those that nearly coincide share a line."""
