@@ -18,7 +18,7 @@ from dpbandits import __version__
 from dpbandits.agents import propensities as chances
 from dpbandits.changing import SomeArms
 from dpbandits.checks import at_least, flag, nearest, positive
-from dpbandits.display import amount, bars, card, shortened
+from dpbandits.display import bars, card, shortened
 from dpbandits.environments import Arms
 from dpbandits.environments.distributions import Distribution
 from dpbandits.environments.numbers import low_and_high, real
@@ -27,6 +27,7 @@ from dpbandits.environments.scipy_arms import is_scipy
 from dpbandits.errors import ChoiceError, InputError
 from dpbandits.exact import Exactly, ExactNoise, SystemNoise, rational, require_exact
 from dpbandits.exact.wire import decode, encode
+from dpbandits.formats import amount
 from dpbandits.live import Live, Status
 from dpbandits.numerics import on_grid, unit
 from dpbandits.policies import lookup

@@ -20,6 +20,7 @@ P = ParamSpec("P")
 
 #: What a parameter is for, where a policy is made without it.
 NEEDED = {"horizon": ": how many rounds it will be played", "arms": ": how many there are"}
+LONGEST_TITLE = 30
 
 #: How a response is made private in the local model.
 Mechanism = Literal["laplace", "bernoulli"]
@@ -44,6 +45,7 @@ class Traits:
     tight: Mapping[str, Any] = field(default_factory=dict)  # options with which all of epsilon is spent
     caution: str = ""  # what goes badly wrong in a small share of the runs, and how often
     advised: Callable[[int], Mapping[str, Any]] | None = None  # options that a careful user sets, by the horizon
+    title: str = ""  # as papers write it; empty: what its docstring begins with, before the colon
 
     @property
     def slow(self) -> bool:
@@ -74,6 +76,11 @@ class Policy:
     def guarantee(self) -> Guarantee:
         """What is promised, from the curator's own numbers."""
         return self.curator.guarantee()
+
+    @property
+    def title(self) -> str:
+        """The name as papers write it, for figures."""
+        return self.traits.title or self.name
 
     @property
     def arms(self) -> int:
@@ -122,10 +129,10 @@ def published(
     paper: str, differs: str = "nothing", **traits: Any
 ) -> Callable[[Callable[P, Parts]], Callable[P, Policy]]:
     """Make a function that builds an agent and a curator into a policy of that name, with these ``Traits``."""
-    about = Traits(paper, differs, **traits)
 
     def decorate(build: Callable[P, Parts]) -> Callable[P, Policy]:
         signature, name = inspect.signature(build), build.__name__.replace("_", "-")
+        about = Traits(paper, differs, **{"title": _title(build), **traits})
 
         @functools.wraps(build)
         def factory(*args: P.args, **kwargs: P.kwargs) -> Policy:
@@ -157,3 +164,9 @@ def _bound(name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> i
         raise InputError("policy", f"{name}: {error}") from None
     bound.apply_defaults()
     return bound
+
+
+def _title(build: Callable[..., Any]) -> str:
+    """What the first line of a docstring names before its colon; empty if there is none, or if it is a sentence."""
+    head, colon, _ = (inspect.getdoc(build) or "").split("\n")[0].partition(":")
+    return head if colon and len(head) <= LONGEST_TITLE else ""

@@ -22,7 +22,7 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba.core import types
+from numba.core import event, types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.datamodel.models import TupleModel
@@ -32,7 +32,7 @@ from numba.core.typing.typeof import typeof_impl
 from numba.extending import overload_method, register_jitable, register_model
 
 from dpbandits.errors import InputError
-from dpbandits.simulation import loop
+from dpbandits.simulation import compiling, loop
 from dpbandits.simulation.reach import CONSTANTS, Reach, reach
 from dpbandits.simulation.store import Store, folder
 
@@ -47,6 +47,19 @@ OWN_OPTIONS = {**OPTIONS, "forceinline": True, "_nrt": False}
 NOT_COMPILABLE = (NumbaError, TypeError)
 
 _lock = threading.Lock()
+
+
+class _Clock(event.Listener):
+    """Tells ``compiling`` when the compiler begins and ends; code that is read from disk is not compiled."""
+
+    def on_start(self, which: Any) -> None:
+        compiling.begins()
+
+    def on_end(self, which: Any) -> None:
+        compiling.ends()
+
+
+event.register("numba:compile", _Clock())
 
 
 class PartType(types.NamedTuple):

@@ -74,7 +74,7 @@ def simulate(
     >>> trace = simulate("ucb1", arms={"red": 0.9, "green": 0.6}, horizon=1000, runs=10, seed=0)
     >>> trace
     Trace: ucb1 on 0.9,0.6, 1,000 rounds, 10 runs, seed 0
-      regret 22.23 ± 1.32 (standard error), at most 28.2
+      regret 22.2 ± 1.3 (standard error), at most 28.2
       the best arm is red, found in 10 of 10 runs; it got 92.6 % of the rounds
       not private
     """
@@ -99,9 +99,9 @@ def simulate_all(
     shape = (runs, simulation.marks.size, len(simulation.arms))
     if math.prod(shape) > LARGEST:
         raise InputError("runs", f"must be fewer: {runs} of them need {8 * math.prod(shape) / 1e9:.0f} GB, got {runs}")
+    started = time.perf_counter()  # compiling is part of the time that a user waits
     player = Player.of(simulation, engine)
     pulls = np.zeros(shape, np.int64)
-    started = time.perf_counter()
 
     def one(run: int) -> int:
         pulls[run] = player.play(run)
