@@ -15,11 +15,12 @@ from dpbandits.exact.responses import (
     SigmoidCurator,
     on_grid,
 )
-from dpbandits.exact.sampling import DiscreteLaplace, Flip
+from dpbandits.exact.sampling import DiscreteGaussian, DiscreteLaplace, Flip
 from dpbandits.exact.sums import IntegerSum
 
 __all__ = [
     "BernoulliCurator",
+    "DiscreteGaussian",
     "DiscreteLaplace",
     "ExactNoise",
     "Exactly",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpbandits.agents import UCB
+from dpbandits.agents import UCB, CoveringUCB
 from dpbandits.curators import Interval
 from dpbandits.policies.policy import Parts, published
 from dpbandits.privacy.release_points import EXACT
@@ -27,6 +27,7 @@ def dp_ucb_int(
     delta: float = DELTA,
     v: float = 1.1,
     schedule: str = "y",
+    cover_noise: bool = False,
     horizon: int | None = None,
 ) -> Parts:
     """DP-UCB-INT: UCB1 on means of the whole history that are released at growing counts only.
@@ -35,6 +36,11 @@ def dp_ucb_int(
     target by Corollary 3.2 and holds for ever; or ``exact``, the shortest constant interval whose tightest accounting
     meets the target at the horizon, which only this schedule needs. The release at n rewards has Laplace noise of scale
     n^(v/2-1), 1 < v <= 1.5.
+
+    As published, the index has no term for that noise, so a very negative first release of the best arm locks it out:
+    in 5 of 1000 runs on 0.9 and 0.6, and the expected regret is linear. ``cover_noise`` replaces the bonus by the
+    largest shift that sampling and noise together explain at 1.5 log((t+1)/n). The lock-outs end, and a usual run costs
+    more.
 
     Reference: Tossou & Dimitrakakis 2016, Algorithm 3, Corollary 3.2, Lemma B.1.
     Guarantee: the sequence of choices is (epsilon, delta)-private (central), for ever; with the exact schedule, for at
@@ -45,5 +51,8 @@ def dp_ucb_int(
     >>> round(trace.final_regret.mean())
     89
     """
-    curator = Interval.start(arms, epsilon=epsilon, delta=delta, v=v, schedule=schedule, horizon=horizon)
-    return Parts(UCB.start(arms, alpha=4.0), curator, unused=() if schedule == EXACT else ("horizon",))
+    curator = Interval.start(
+        arms, epsilon=epsilon, delta=delta, v=v, schedule=schedule, horizon=horizon, cover_noise=cover_noise
+    )
+    agent = CoveringUCB.start(arms) if cover_noise else UCB.start(arms, alpha=4.0)
+    return Parts(agent, curator, unused=() if schedule == EXACT else ("horizon",))
