@@ -54,9 +54,12 @@ def test_covered_noise_is_the_largest_shift_that_sampling_and_noise_explain() ->
             assert bool(cost.min() <= budget) is explained
 
 
-def test_covered_noise_ends_lock_outs() -> None:
-    """0.9 and 0.6 at epsilon 1 and 10^5 rounds. Printed: 0.5 % of the runs lose 3000 or more, so none of 2500 does with
-    probability 4e-6; covered: the same of none in 4000 runs of another simulation."""
+def test_covered_noise_makes_lock_outs_rare() -> None:
+    """0.9 and 0.6 at epsilon 1 and 10^5 rounds, 2500 runs.
+
+    Printed: 0.5 % of the runs lose 3000 or more, so fewer than 3 do with probability 3e-4. Covered: a lock-out lasts
+    longer than 10^4 rounds with probability below (10^4/46)^-1.5 = 3e-4, so more than 8 do with probability below 1e-6.
+    """
     lost = {
         cover: dp.simulate(
             "dp-ucb-int",
@@ -69,8 +72,8 @@ def test_covered_noise_ends_lock_outs() -> None:
         ).final_regret
         for cover in (False, True)
     }
-    assert lost[False].max() > 3000
-    assert lost[True].max() < 3000
+    assert (lost[False] > 3000).sum() >= 3
+    assert (lost[True] > 3000).sum() <= 8
 
 
 def test_rho_implies_epsilon_and_delta_and_a_larger_one_is_refused() -> None:
