@@ -39,8 +39,8 @@ def dp_ucb_int(
 
     As published, the index has no term for that noise, so a very negative first release of the best arm locks it out:
     in 5 of 1000 runs on 0.9 and 0.6, and the expected regret is linear. ``cover_noise`` replaces the bonus by the
-    largest shift that sampling and noise together explain at 1.5 log((t+1)/n). The lock-outs end, and a usual run costs
-    more.
+    largest shift that sampling and noise together explain at 1.5 log((t+1)/n). A
+    lock-out then ends by itself, and is longer than t with probability of about (t/n)^-1.5; a usual run costs more.
 
     Reference: Tossou & Dimitrakakis 2016, Algorithm 3, Corollary 3.2, Lemma B.1.
     Guarantee: the sequence of choices is (epsilon, delta)-private (central), for ever; with the exact schedule, for at
