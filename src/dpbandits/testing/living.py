@@ -166,6 +166,8 @@ class _Held:
     def laplace(self, loc: float, scale: float) -> Any:
         return _HeldSum(float(self._sums.random()))
 
+    normal = laplace
+
 
 class _HeldSum:
     __array_ufunc__ = None
