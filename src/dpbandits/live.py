@@ -34,7 +34,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE, Agent, Curator, Releases
 from dpbandits.types import Floats, Integers, Rng
 
-__all__ = ["Decision", "Desk", "Live", "Status"]
+__all__ = ["Desk", "Live", "OpenDecision", "Status"]
 
 #: What became of a response.
 Status = Literal["used", "late", "missing"]
@@ -140,7 +140,7 @@ class Desk(NamedTuple):
         self.asked[0] = 0
 
 
-class Decision(NamedTuple):
+class OpenDecision(NamedTuple):
     """A decision that waits for its response."""
 
     number: int  # its round
@@ -163,7 +163,7 @@ class Live:
 
     def __init__(self, policy: Policy, *, window: float = math.inf) -> None:
         self.policy = policy.fresh()
-        self.open: dict[int, Decision] = {}  # in the order of time
+        self.open: dict[int, OpenDecision] = {}  # in the order of time
         self.expired: set[int] = set()  # numbers of decisions whose window has passed without a response
         self._desk = Desk.start(policy.arms, by_stint=self.policy.curator.by_stint, window=window)
         self.desk = in_plain_python(self._desk)
@@ -171,7 +171,7 @@ class Live:
         self.curator = in_plain_python(self.policy.curator)
         self.releases = awaiting(self.curator, self.desk.out, window)
 
-    def decide(self, now: float, noise: Rng, choices: Rng) -> Decision:
+    def decide(self, now: float, noise: Rng, choices: Rng) -> OpenDecision:
         """The next decision."""
         made = self.desk.decisions[0]
         if self.policy.horizon is not None and made >= self.policy.horizon:
@@ -179,7 +179,7 @@ class Live:
         if self.desk.window < math.inf:
             self.tick(now, noise)
         arm = self.desk.decide(self.releases, self.curator, self.agent, now, noise, choices)
-        decision = Decision(made + 1, arm, self.desk.stint[0], now)
+        decision = OpenDecision(made + 1, arm, self.desk.stint[0], now)
         self.open[decision.number] = decision
         return decision
 
@@ -234,7 +234,7 @@ class Live:
             if name == "desk":
                 frozen = {key: [_read(x) for x in values] for key, values in frozen.items()}
             thaw(part, frozen)
-        decisions = [Decision(int(a), int(b), int(c), float(d)) for a, b, c, d in record["open"]]
+        decisions = [OpenDecision(int(a), int(b), int(c), float(d)) for a, b, c, d in record["open"]]
         self.open = {decision.number: decision for decision in decisions}
         self.expired = {int(number) for number in record["expired"]}
 

@@ -25,7 +25,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Curator
 
-__all__ = ["Decision", "Device", "Response", "Session"]
+__all__ = ["Decision", "Response", "Session", "SessionDevice"]
 
 FORMAT = 2
 SIMULATED: Literal["simulated"] = "simulated"
@@ -131,7 +131,7 @@ class Session:
             made = self._live.decide(self._clock(), self._noise, self._choices)
             return Decision(str(made.number), self.arms[made.arm], made.arm)
 
-    def device(self, *, level: Exactly | None = None) -> Device:
+    def device(self, *, level: Exactly | None = None) -> SessionDevice:
         """What runs on a user's device in the local model; ``level`` is that user's epsilon, where users have one."""
         if not self._local:
             raise InputError("device", f"is for the local model; {self.policy.name} is told rewards")
@@ -143,7 +143,7 @@ class Session:
             if level is not None:
                 raise InputError("level", f"is not a parameter of {self.policy.name}, got {level}")
             epsilon = self._epsilon or rational("epsilon", self.policy.settings["epsilon"])
-        return Device(self.policy.curator, epsilon, self._noise, exact=not self.simulated)
+        return SessionDevice(self.policy.curator, epsilon, self._noise, exact=not self.simulated)
 
     def tell(self, decision: Decision | str, response: Any) -> Status:
         """What a decision brought: a device's response or its bytes, or the reward. None is a user who sends nothing.
@@ -247,7 +247,7 @@ class Session:
         return session
 
 
-class Device:
+class SessionDevice:
     """The curator on one user's device: it makes the private response to a decision, from the reward.
 
     In a deployment this is ``dpbandits.client`` or ``clients/js``, which also keep the budget and every response.

@@ -34,7 +34,7 @@ from numba.extending import overload_method, register_jitable, register_model
 from dpbandits.errors import InputError
 from dpbandits.simulation import loop
 from dpbandits.simulation.reach import CONSTANTS, Reach, reach
-from dpbandits.simulation.store import Store, folder
+from dpbandits.simulation.store import CodeStore, folder
 
 #: Users' functions: without Python's checks for division by zero, which cost a factor of 6.
 OPTIONS = {"error_model": "numpy", "_nrt": True}
@@ -121,7 +121,7 @@ class CodeOnDisk(_Cache):
         """The code for this signature; None where there is none, or where it is not what was asked for."""
         target_context.refresh()
         key = self._key(sig, target_context.codegen())
-        content = None if key is None else Store(folder()).read(key)
+        content = None if key is None else CodeStore(folder()).read(key)
         if content is None:
             return None
         try:
@@ -137,7 +137,7 @@ class CodeOnDisk(_Cache):
                 body = dumps(data._reduce())
             except Exception:  # whatever cannot be written is compiled anew by the next process
                 return
-            Store(folder()).write(key, body)
+            CodeStore(folder()).write(key, body)
 
     def _key(self, sig: Any, codegen: Any) -> str | None:
         """A digest of everything that the machine code depends on; None where some of it cannot be described."""

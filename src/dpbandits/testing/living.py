@@ -10,7 +10,7 @@ from dpbandits.curators.awaiting import awaiting
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments.delays import parse_delay
 from dpbandits.exact import SystemNoise
-from dpbandits.live import Decision, Desk, Live
+from dpbandits.live import Desk, Live, OpenDecision
 from dpbandits.numerics import GRID, on_grid, unit
 from dpbandits.parts import copied
 from dpbandits.policies import lookup
@@ -115,7 +115,7 @@ def a_stint_is_released_over_the_responses_that_came(case: Case) -> None:
     assert same_memory(*memories), "the order in which rewards came shows in the release"
 
 
-def _new_stint(live: Live, noise: Rng, choices: Rng) -> list[Decision]:
+def _new_stint(live: Live, noise: Rng, choices: Rng) -> list[OpenDecision]:
     """All decisions of a stint that asks for at least two responses, and two more, none of them answered."""
     while True:
         first = live.decide(1000.0, noise, choices)
