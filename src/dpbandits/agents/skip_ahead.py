@@ -24,9 +24,9 @@ from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingUCB", "skip_ahead"]
 
-SHORTEST = 4  # rounds of a stint with a line: few enough to cost the line little, enough to save most questions
-SHARE = 0.25  # of the leader's lead that a stint may cost
-KEPT = 0.9  # of the lead that the last look at the rivals found: with less, it is time to look again
+SHORTEST = 4  # rounds of a stint with a line: a longer stint lowers the line, a shorter one asks more often
+SHARE = 0.25  # the share of the leader's lead that a stint may use up
+KEPT = 0.9  # the share of the last computed lead below which all rivals are computed again
 LONGEST = 1 << 40
 
 
@@ -160,7 +160,7 @@ class Trying(TryingFields):
 
 
 class SkippingKLUCB(Trying):
-    """KL-UCB in stints: were all coming rewards 0, the leader's index would still be one that no rival reaches.
+    """KL-UCB in stints: even if every reward of the stint is 0, no rival's index reaches the leader's.
 
     >>> from dpbandits.curators import Plain
     >>> agent, curator, rng = SkippingKLUCB.start(KLUCB.start(2)), Plain.start(2), np.random.default_rng(0)

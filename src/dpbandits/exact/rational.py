@@ -17,8 +17,8 @@ MAX_LENGTH = 200
 _TEXT = re.compile(r"[0-9]+(\.[0-9]+|/[0-9]*[1-9][0-9]*)?")
 
 
-def rational(name: str, value: Exactly) -> Fraction:
-    """``value`` as an exact positive rational.
+def rational(name: str, value: Exactly, *, zero: bool = False) -> Fraction:
+    """``value`` as an exact positive rational; with ``zero``, it may also be 0.
 
     Text is written as "0.1" or "1/3". A float is read as its shortest decimal text, so ``0.1`` is 1/10, and not the
     nearest binary number. The JavaScript client reads the same texts, but no floats.
@@ -30,9 +30,9 @@ def rational(name: str, value: Exactly) -> Fraction:
     dpbandits.errors.InputError: epsilon must be positive, as "0.1" or "1/3", got '0'
     """
     number = _read(value)
-    if number is None or number <= 0:
+    if number is None or number < 0 or (number == 0 and not zero):
         shown = repr(value) if isinstance(value, str) else str(value)
-        raise InputError(name, f'must be positive, as "0.1" or "1/3", got {shown:.80}')
+        raise InputError(name, f'must be {"0 or " * zero}positive, as "0.1" or "1/3", got {shown:.80}')
     return number
 
 

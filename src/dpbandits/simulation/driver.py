@@ -61,10 +61,10 @@ def simulate(
 
     ``policy`` is a name, ``module:function``, or a function that makes a policy; ``arms`` are means, distributions, a
     mapping of names to them, or a text as on the command line, and ``levels`` a list or a text. The option
-    ``epsilon_min="auto"`` is chosen by the HeLDP paper's rule for these levels. ``checkpoints`` is how many, spaced
-    evenly in the logarithm of t, or which. With a ``delay``, a share of ``loss`` or a ``window`` the responses come
-    late or never, and the rules of ``dpbandits.live`` are played. The same seed gives the same numbers, whatever the
-    number of workers. ``progress`` is called with the number of finished runs and of all.
+    ``epsilon_min="auto"`` is chosen by the HeLDP paper's rule for these levels. ``checkpoints`` is their number, spaced
+    evenly in the logarithm of t, or a list of rounds. With a ``delay``, a share of ``loss`` or a ``window`` the
+    responses come late or never, and the rules of ``dpbandits.live`` are played. The same seed gives the same numbers,
+    whatever the number of workers. ``progress`` is called with the number of finished runs and of all.
 
     >>> trace = simulate("ucb1", arms=[0.9, 0.6], horizon=1000, runs=10, seed=0)
     >>> trace.pulls[:, -1].sum(axis=1).tolist() == [1000] * 10
@@ -105,7 +105,7 @@ def simulate_all(
 
 
 def _spread(one: Callable[[int], int], runs: int, workers: int, progress: Progress | None) -> list[int]:
-    """Do all runs on ``workers`` threads (compiled code does not hold the interpreter); the runs that were finished."""
+    """Do all runs on ``workers`` threads (compiled code releases the interpreter lock); the runs that were finished."""
     finished: list[int] = []
     stop = threading.Event()
 

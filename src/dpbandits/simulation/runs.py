@@ -66,7 +66,7 @@ class Player:
 
         quick = compiled.compiled(plain, *_parts(simulation))
         player = cls(simulation, engine, quick)
-        # One round here, so that it is compiled here: a worker that compiles may wait for an import of the caller's.
+        # One round is played here, so that it is compiled in this thread: a worker might wait for an import of it.
         with compiled.uninterrupted():
             player._play(0, np.ones(1, np.int64))
         return player

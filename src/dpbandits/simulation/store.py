@@ -1,4 +1,4 @@
-"""Files that are whole and are what was asked for, or are not used: where compiled code is kept between processes.
+"""Where compiled code is kept between processes. A file that is damaged or is not the one asked for is not used.
 
 Each entry is one file, named by its key. A file is written aside and then renamed, so that no reader sees half of it.
 It holds its key and a checksum, so that a truncated, exchanged or foreign file is recognised. Processes share no index,

@@ -27,7 +27,7 @@ LOSS = 0.2
 
 
 def session_frozen_halfway_is_the_simulation(case: Case) -> None:
-    """Asked and told one round at a time, frozen and thawed in the middle of it, a policy ends where the loop does."""
+    """A session that is frozen and thawed halfway ends in the same state as the simulation."""
     policy, environment, seed = case.policy(), case.environment(), 2
     noise, choices = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
     pulls = np.zeros((1, policy.arms), np.int64)
@@ -99,7 +99,7 @@ def what_comes_too_late_changes_nothing_but_its_count(case: Case) -> None:
 
 
 def a_stint_is_released_over_the_responses_that_came(case: Case) -> None:
-    """Where stints are released as a whole: after its window, over those that came, in whatever order they did."""
+    """A curator that releases whole stints closes one after its window, over the responses that came, in any order."""
     if not case.policy().curator.by_stint:
         return
     memories = []
