@@ -18,7 +18,7 @@ from dpbandits.agents.exploring import first_unready, raised_mean
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.kl_ucb import KLUCB
 from dpbandits.agents.ucb import UCB
-from dpbandits.numerics import kl_upper, positive_log, unit
+from dpbandits.numerics import corrected, kl, kl_lower, kl_upper, positive_log, uncorrected, unit
 from dpbandits.protocols import MARGIN, NO_LINE, Agent, Releases
 from dpbandits.types import Floats, Integers, Rng
 
@@ -27,6 +27,8 @@ __all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingUCB", "skip_ahead"]
 SHORTEST = 4  # rounds of a stint with a line: a longer stint lowers the line, a shorter one asks more often
 SHARE = 0.25  # the share of the leader's lead that a stint may use up
 KEPT = 0.9  # the share of the last computed lead below which all rivals are computed again
+HALF = 0.5  # of the lead of IMED's index that its own growth may cost in a stint
+FARTHEST = 40.0  # leads beyond this one are as good
 LONGEST = 1 << 40
 
 
@@ -129,38 +131,11 @@ class SkippingUCB(NamedTuple):
         return leader, rounds, self.ceiling_at(t + rounds - 1) - bonus + MARGIN * (1.0 + bonus)
 
 
-class TryingFields(NamedTuple):
-    """The fields of the agents below."""
+class SkippingKLUCB(NamedTuple):
+    """KL-UCB in stints: the leader stays ahead while its mean is above a line.
 
-    inner: Any
-    attempt: Integers  # (1,): the stint to try next
-
-
-class Trying(TryingFields):
-    """The choices of ``inner``, in stints that are found by trying: twice the last one, halved until it is certain."""
-
-    __slots__ = ()
-
-    @classmethod
-    def start(cls, inner: Agent) -> Self:
-        """A fresh agent with the choices of ``inner``."""
-        return cls(inner, np.array([2], np.int64))
-
-    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        arm = self.inner.act(releases, t, rng)[0]
-        stint = self.attempt[0]
-        while stint > 1 and not self.stands(releases, t, arm, stint):
-            stint //= 2
-        self.attempt[0] = min(2 * stint, LONGEST)
-        return arm, stint, NO_LINE
-
-    def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
-        """Whether ``leader`` is certain to be chosen for so many rounds."""
-        raise NotImplementedError
-
-
-class SkippingKLUCB(Trying):
-    """KL-UCB in stints: even if every reward of the stint is 0, no rival's index reaches the leader's.
+    The floor is the rivals' largest index at the end of the stint. The leader's index is above it as long as its mean p
+    has n kl(p, floor) < L, with the n of the end and the L of the start: the line is the least such p.
 
     >>> from dpbandits.curators import Plain
     >>> agent, curator, rng = SkippingKLUCB.start(KLUCB.start(2)), Plain.start(2), np.random.default_rng(0)
@@ -169,47 +144,119 @@ class SkippingKLUCB(Trying):
     [2, 4, 8]
     """
 
-    __slots__ = ()
+    kl_ucb: KLUCB
+    attempt: Integers  # (1,): the stint to try next
 
-    def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
-        kl_ucb = self.inner
-        now, later = kl_ucb.alpha * positive_log(t), kl_ucb.alpha * positive_log(t + stint - 1)
-        if first_unready(releases, kl_ucb.arms, t, later) < kl_ucb.arms:
-            return False
-        center = unit(releases.lowest(leader, stint - 1) + releases.width(leader, now, stint - 1))
-        floor = kl_upper(center, now / releases.samples(leader, stint - 1)) - MARGIN
-        for arm in range(kl_ucb.arms):  # noqa: SIM110 - compiled code has no generators
-            if arm != leader and kl_ucb.reaches(releases, arm, later, floor):
-                return False
-        return True
+    @classmethod
+    def start(cls, kl_ucb: KLUCB) -> Self:
+        """A fresh agent with the choices of ``kl_ucb``."""
+        return cls(kl_ucb, np.array([2], np.int64))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        leader = self.kl_ucb.act(releases, t, rng)[0]
+        stint = self.attempt[0]
+        line = NO_LINE
+        while stint > 1:
+            line = self.line(releases, t, leader, stint)
+            if line < math.inf and releases.mean(leader) > line:
+                break
+            stint //= 2
+        self.attempt[0] = min(2 * stint, LONGEST)
+        return leader, stint, line if stint > 1 else NO_LINE
+
+    def line(self, releases: Releases, t: int, leader: int, stint: int) -> float:
+        """The leader is certain to be chosen for so many rounds while its mean is above this."""
+        alpha = self.kl_ucb.alpha
+        now, later = alpha * positive_log(t), alpha * positive_log(t + stint - 1)
+        if now <= 0.0 or first_unready(releases, self.kl_ucb.arms, t, later) < self.kl_ucb.arms:
+            return math.inf
+        floor = 0.0
+        for arm in range(self.kl_ucb.arms):
+            if arm != leader and self.kl_ucb.reaches(releases, arm, later, floor):
+                index = kl_upper(raised_mean(releases, arm, later), later / releases.samples(arm, 0))
+                floor = max(floor, index)
+        if floor >= 1.0:
+            return math.inf
+        least = kl_lower(floor + MARGIN, now / releases.samples(leader, stint - 1))
+        return least + MARGIN - releases.width(leader, now, stint - 1)
 
 
-class SkippingIMED(Trying):
-    """IMED in stints: were all coming rewards of the leader 0, its mean and its index would still be the best.
+class SkippingIMED(NamedTuple):
+    """IMED in stints: the chosen arm keeps the least index while its mean is above a line.
 
-    Its own index is then the logarithm of its count, and its mean is the largest.
+    The arm with the largest mean has the index log n. Its rivals' indices are above that as long as its mean is above a
+    line: the largest mean at which a rival's index is log n at the end of the stint. For an arm with a smaller mean, no
+    other index falls while it is played; its own stays below the least of them as long as its mean is above a line.
+    Where the curator's noise has a width, indices change with t, and every choice is made anew.
 
     >>> from dpbandits.curators import Plain
     >>> agent, curator, rng = SkippingIMED.start(IMED.start(2)), Plain.start(2), np.random.default_rng(0)
     >>> curator.counts[:], curator.sums[:] = 1000, (100.0, 900.0)
-    >>> [int(agent.act(curator, 2001, rng)[1]) for _ in range(3)]
-    [2, 4, 8]
+    >>> arm, stint, line = agent.act(curator, 2001, rng)
+    >>> arm, stint > 10**6, round(float(line), 3)
+    (1, True, 0.17)
     """
 
-    __slots__ = ()
+    imed: IMED
 
-    def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
-        imed = self.inner
-        later = imed.alpha * positive_log(t + stint - 1)
-        if first_unready(releases, imed.arms, t, later) < imed.arms:
-            return False
-        low, own = releases.lowest(leader, stint - 1), MARGIN + positive_log(releases.samples(leader, stint - 1))
+    @classmethod
+    def start(cls, imed: IMED) -> Self:
+        """A fresh agent with the choices of ``imed``."""
+        return cls(imed)
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        imed = self.imed
+        confidence = imed.alpha * positive_log(t)
+        arm = first_unready(releases, imed.arms, t, confidence)
+        if arm < imed.arms:
+            return arm, 1, NO_LINE
+        top, width = 0.0, 0.0
         for arm in range(imed.arms):
-            if arm != leader and (
-                raised_mean(releases, arm, later) >= low or imed.divergence(releases, arm, later, low) <= own
-            ):
-                return False
-        return True
+            top = max(top, raised_mean(releases, arm, confidence))
+            width = max(width, releases.width(arm, confidence, 0))
+        best, least, second = 0, math.inf, math.inf
+        for arm in range(imed.arms):
+            index = imed.divergence(releases, arm, confidence, top)
+            if index < least:
+                best, least, second = arm, index, least
+            elif index < second:
+                second = index
+        if width > 0.0 or t <= imed.arms or second - least <= MARGIN:
+            return best, 1, NO_LINE
+        if releases.mean(best) >= top:
+            rounds, line = self.leading(releases, best, min(second - least, FARTHEST))
+        else:
+            rounds, line = self.exploring(releases, best, top, least, second)
+        if first_unready(releases, imed.arms, t, imed.alpha * positive_log(t + rounds - 1)) < imed.arms:
+            return best, 1, NO_LINE
+        return best, rounds, line
+
+    def leading(self, releases: Releases, leader: int, lead: float) -> tuple[int, float]:
+        """For how long to play the arm with the largest mean, and above which line; ``lead`` is its index's."""
+        n = releases.samples(leader, 0)
+        rounds = max(int(n * math.expm1(HALF * lead)), SHORTEST)
+        own = positive_log(n + rounds) + MARGIN
+        line = 0.0
+        for arm in range(self.imed.arms):
+            if arm == leader:
+                continue
+            count, mean = releases.samples(arm, 0), unit(releases.mean(arm))
+            needed = own - positive_log(count)
+            if mean > line:
+                line = mean
+            if needed > 0.0 and corrected(count * kl(mean, line), self.imed.correction) < needed:
+                line = kl_upper(mean, uncorrected(needed, self.imed.correction) / count)
+        return rounds, line + MARGIN
+
+    def exploring(self, releases: Releases, arm: int, top: float, least: float, second: float) -> tuple[int, float]:
+        """For how long to play an arm with a smaller mean, and above which line."""
+        n = releases.samples(arm, 0)
+        rise = kl(unit(releases.mean(arm)), top) + 1.0 / n  # of its index in a round, if the mean stays
+        rounds = max(int(min(HALF * (second - least) / rise, 1e15)), SHORTEST)
+        most = second - positive_log(n + rounds) - MARGIN
+        if most <= 0.0:
+            return 1, NO_LINE
+        return rounds, kl_lower(top, uncorrected(most, self.imed.correction) / (n + rounds)) + MARGIN
 
 
 SKIPPING: dict[type, Callable[[Any], Agent]] = {

@@ -18,6 +18,7 @@ from dpbandits.errors import ChoiceError, InputError
 from dpbandits.live import Desk
 from dpbandits.parts import copied
 from dpbandits.simulation import delayed, loop
+from dpbandits.simulation.complaints import refused
 from dpbandits.simulation.reach import reach
 from dpbandits.simulation.settings import Simulation
 from dpbandits.types import Integers, Rng
@@ -64,11 +65,14 @@ class Player:
             return cls(simulation, engine, plain)
         from dpbandits.simulation import compiled  # Numba takes half a second to import
 
-        quick = compiled.compiled(plain, *_parts(simulation))
-        player = cls(simulation, engine, quick)
+        parts = _parts(simulation)
         # One round is played here, so that it is compiled in this thread: a worker might wait for an import of it.
-        with compiled.uninterrupted():
-            player._play(0, np.ones(1, np.int64))
+        try:
+            player = cls(simulation, engine, compiled.compiled(plain, *parts))
+            with compiled.uninterrupted():
+                player._play(0, np.ones(1, np.int64))
+        except Exception as error:
+            raise refused(error, simulation.policy.name, parts) from None
         return player
 
     def play(self, run: int) -> Integers:
