@@ -36,7 +36,7 @@ from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Curator
 from dpbandits.types import Floats
 
-__all__ = ["Decision", "Device", "Response", "Session"]
+__all__ = ["Decision", "Response", "Session", "SessionDevice"]
 
 FORMAT = 2
 SIMULATED: Literal["simulated"] = "simulated"
@@ -233,7 +233,7 @@ class Session:
         spread[list(agent.numbers)] = some
         return spread
 
-    def device(self, *, level: Exactly | None = None) -> Device:
+    def device(self, *, level: Exactly | None = None) -> SessionDevice:
         """What runs on a user's device in the local model; ``level`` is that user's epsilon, where users have one."""
         if not self._local:
             raise InputError("device", f"is for the local model; {self.policy.name} is told rewards")
@@ -246,7 +246,7 @@ class Session:
                 raise InputError("level", f"is not a parameter of {self.policy.name}, got {level}")
             epsilon = self._epsilon or rational("epsilon", self.policy.settings["epsilon"])
         ends = self.reward_range if self._maps else None
-        return Device(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
+        return SessionDevice(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
 
     def tell(self, decision: Decision | str, response: Any) -> Status:
         """What a decision brought: a device's response or its bytes, or the reward. None is a user who sends nothing.
@@ -506,7 +506,7 @@ class Session:
         return lines
 
 
-class Device:
+class SessionDevice:
     """The curator on one user's device: it makes the private response to a decision, from the reward.
 
     In a deployment this is ``dpbandits.client`` or ``clients/js``, which also keep the budget and every response.

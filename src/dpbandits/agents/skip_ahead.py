@@ -25,9 +25,9 @@ from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingLazy", "SkippingUCB", "skip_ahead"]
 
-SHORTEST = 4  # rounds of a stint with a line: few enough to cost the line little, enough to save most questions
-SHARE = 0.25  # of the leader's lead that a stint may cost
-KEPT = 0.9  # of the lead that the last look at the rivals found: with less, it is time to look again
+SHORTEST = 4  # rounds of a stint with a line: a longer stint lowers the line, a shorter one asks more often
+SHARE = 0.25  # the share of the leader's lead that a stint may use up
+KEPT = 0.9  # the share of the last computed lead below which all rivals are computed again
 HALF = 0.5  # of the lead of IMED's index that its own growth may cost in a stint
 FARTHEST = 40.0  # leads beyond this one are as good
 LONGEST = 1 << 40

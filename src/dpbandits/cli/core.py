@@ -110,9 +110,9 @@ def cache(clear: bool, as_json: bool) -> None:
 
     The folder is dpbandits in the user's cache folder, unless DPBANDITS_CACHE names another.
     """
-    from dpbandits.simulation.store import Store, folder
+    from dpbandits.simulation.store import CodeStore, folder
 
-    store = Store(folder())
+    store = CodeStore(folder())
     removed = store.clear() if clear else None
     held = store.contents()
     if as_json:

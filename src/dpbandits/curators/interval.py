@@ -1,4 +1,4 @@
-"""The central model, released ever more rarely: the mean of an arm's whole history, at fixed counts only."""
+"""The central model, with rare releases: the mean of all of an arm's rewards, at fixed counts only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class IntervalFields(NamedTuple):
     v: float
     schedule: int
     covers: bool  # whether ``width`` tells of the noise; as printed, it does not
-    most_rounds: int  # for which the promise holds; 0 is for ever
+    most_rounds: int  # rounds for which the guarantee holds; 0 if it holds for every number of rounds
     release_points: Integers  # (arms,): the count at which the next release is due
     pulls: Integers
     raw_sums: Floats
@@ -123,7 +123,7 @@ class Interval(Trusted, IntervalFields):
         while played < n:
             step = min(n - played, self.release_points[arm] - self.pulls[arm])
             if self.mean(arm) <= line:
-                step = 1  # only the first round is sure
+                step = 1  # the mean may change after one round
             self.pulls[arm] += step
             self.raw_sums[arm] += environment.total(arm, step, rewards)
             self.release(arm, noise)
