@@ -6,21 +6,10 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["amount", "bars", "card", "shortened", "sparkline"]
+__all__ = ["bars", "card", "shortened", "sparkline"]
 
 WIDTH, HEIGHT = 160, 36  # of a sparkline, in pixels
 COLOUR = "#0072B2"
-
-
-def amount(value: float) -> str:
-    """A number with as many digits as a reader needs.
-
-    >>> amount(1234567.8), amount(949.4), amount(12.345), amount(0.03612), amount(0.0)
-    ('1,234,568', '949', '12.3', '0.0361', '0')
-    """
-    if not math.isfinite(value):
-        return str(value)
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def shortened(text: object, most: int = 72) -> str:

@@ -18,7 +18,7 @@ from dpbandits import __version__
 from dpbandits.agents import propensities as chances
 from dpbandits.changing import SomeArms
 from dpbandits.checks import at_least, flag, nearest, positive
-from dpbandits.display import amount, bars, card, shortened
+from dpbandits.display import bars, card, shortened
 from dpbandits.environments import Arms
 from dpbandits.environments.distributions import Distribution
 from dpbandits.environments.numbers import low_and_high, real
@@ -27,6 +27,7 @@ from dpbandits.environments.scipy_arms import is_scipy
 from dpbandits.errors import ChoiceError, InputError
 from dpbandits.exact import Exactly, ExactNoise, SystemNoise, rational, require_exact
 from dpbandits.exact.wire import decode, encode
+from dpbandits.formats import amount
 from dpbandits.live import Live, Status
 from dpbandits.numerics import on_grid, unit
 from dpbandits.policies import lookup
@@ -35,7 +36,7 @@ from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Curator
 from dpbandits.types import Floats
 
-__all__ = ["Decision", "Device", "Response", "Session"]
+__all__ = ["Decision", "Response", "Session", "SessionDevice"]
 
 FORMAT = 2
 SIMULATED: Literal["simulated"] = "simulated"
@@ -232,7 +233,7 @@ class Session:
         spread[list(agent.numbers)] = some
         return spread
 
-    def device(self, *, level: Exactly | None = None) -> Device:
+    def device(self, *, level: Exactly | None = None) -> SessionDevice:
         """What runs on a user's device in the local model; ``level`` is that user's epsilon, where users have one."""
         if not self._local:
             raise InputError("device", f"is for the local model; {self.policy.name} is told rewards")
@@ -245,7 +246,7 @@ class Session:
                 raise InputError("level", f"is not a parameter of {self.policy.name}, got {level}")
             epsilon = self._epsilon or rational("epsilon", self.policy.settings["epsilon"])
         ends = self.reward_range if self._maps else None
-        return Device(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
+        return SessionDevice(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
 
     def tell(self, decision: Decision | str, response: Any) -> Status:
         """What a decision brought: a device's response or its bytes, or the reward. None is a user who sends nothing.
@@ -378,7 +379,7 @@ class Session:
             raise InputError("response", f"must be made at epsilon {self._epsilon}, got one at {made.epsilon}")
         if not self.policy.curator.accepts(made.value):
             raise InputError("response", f"must be one that a device of {self.policy.name} makes; this is not")
-        return made.value, float(made.epsilon)
+        return made.value, _level(made.epsilon)
 
     def _response(self, response: Any) -> Response:
         steps = self.policy.curator.steps
@@ -400,10 +401,7 @@ class Session:
         return Response(sent.decision, sent.epsilon, value, steps, exact=True)
 
     def _reward(self, reward: Any) -> float:
-        try:
-            value = float(reward)
-        except (TypeError, ValueError):
-            raise InputError("reward", "must be a number; this one is none") from None
+        value = _number(reward)
         if self._maps:
             low, high = self.reward_range
             value = unit((value - low) / (high - low))
@@ -508,7 +506,7 @@ class Session:
         return lines
 
 
-class Device:
+class SessionDevice:
     """The curator on one user's device: it makes the private response to a decision, from the reward.
 
     In a deployment this is ``dpbandits.client`` or ``clients/js``, which also keep the budget and every response.
@@ -528,10 +526,7 @@ class Device:
 
     def respond(self, decision: Decision, reward: float) -> Response:
         """The response to send. Call it once for a reward: every call costs epsilon."""
-        try:
-            value = float(reward)
-        except (TypeError, ValueError):
-            raise InputError("reward", "must be a number; this one is none") from None
+        value = _number(reward)
         if self._range is not None:
             low, high = self._range
             value = unit((value - low) / (high - low))
@@ -573,6 +568,21 @@ def _names(arms: object) -> tuple[Any, ...]:
         return tuple(_plain_name(arm) for arm in arms)
     read = Arms.of(arms)
     return read.names if read.named else tuple(range(len(read)))
+
+
+def _level(epsilon: Fraction) -> float:
+    try:
+        return float(epsilon)
+    except OverflowError:
+        raise InputError("response", "must be made at an epsilon below 1e308; this is not") from None
+
+
+def _number(reward: Any) -> float:
+    """A reward as a number. A refusal does not show it: it is private."""
+    try:
+        return float(reward)
+    except (OverflowError, TypeError, ValueError):
+        raise InputError("reward", "must be a number; this one is none") from None
 
 
 def _made(

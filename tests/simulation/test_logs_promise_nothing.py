@@ -93,8 +93,10 @@ def test_a_comparison_says_so_in_table_figure_and_report(folder: Path, dpbandits
     assert json.loads((folder / "out" / "claims.json").read_text())["privacy"] == SAYS
     drawn = (folder / "out" / "figures" / "comparison.svg").read_text()
     assert SAYS in drawn
-    for trace in compare("own.toml", out="out").values():
-        assert trace.guarantee.void
+    played = compare(Path("own.toml"), out="out")
+    assert repr(played).count(SAYS) == 3
+    assert SAYS in played.plot().get_title()
+    assert all(trace.guarantee.void for trace in played.values())
 
 
 def test_a_plan_says_so(folder: Path) -> None:
