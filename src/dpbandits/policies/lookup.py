@@ -56,8 +56,9 @@ def own(target: str) -> Callable[..., Any]:
         sys.path.insert(0, os.getcwd())
     try:
         found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError("policy", f"must be a name or module:function, got '{target}': {error}") from None
+    except (Exception, SystemExit) as error:  # whatever a user's module raises when it is imported
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise InputError("policy", f"must be a name or module:function, got '{target}': {text}") from None
     if not callable(found):
         raise InputError("policy", f"must be a function, got '{target}'")
     return found
