@@ -95,6 +95,8 @@ def compare(file: Path, as_json: bool, workers: float | None, **given: Any) -> N
             regret = estimate(final["regret_mean"], final["regret_stderr"])
             rows.append([name, regret, f"{100 * final['best_arm_fraction']:.2f} %"])
         print_table(["policy", "regret", "best arm"], rows)
+        for void in {trace.guarantee.in_short for trace in played.values() if trace.guarantee.void}:
+            echo(void)
 
     threads = whole("workers", workers)
     with _watched("compare: runs", given["out"], answer) as watched:
