@@ -42,6 +42,9 @@ fresh_option = click.option(
     help="Fewer, shorter runs, or the papers' settings.",
 )
 @click.option(
+    "--add", multiple=True, metavar="POLICY", help="Draw a policy, a name or module:function, into it; repeatable."
+)
+@click.option(
     "--out", default="out/reproduce", show_default=True, type=click.Path(path_type=Path), help="Output folder."
 )
 @workers_option
