@@ -6,13 +6,16 @@ import math
 
 __all__ = [
     "GRID",
+    "corrected",
     "kl",
+    "kl_lower",
     "kl_upper",
     "on_grid",
     "positive_log",
     "power_sum",
     "sigmoid",
     "top_bit",
+    "uncorrected",
     "unit",
 ]
 
@@ -114,6 +117,63 @@ def kl_upper(p: float, budget: float) -> float:
         if step <= 1e-13 * q or q <= p:
             break
     return max(q, p)
+
+
+def kl_lower(q: float, budget: float) -> float:
+    """The smallest p in [0, q] with kl(p, q) <= budget.
+
+    Newton's method, started to the left of the root. kl(., q) is convex and decreasing there, so no step passes the
+    root. The start is Pinsker's bound where it is positive; otherwise it is found by halving.
+
+    >>> round(kl_lower(0.75, 0.143841), 5), kl_lower(0.5, 0.7), kl_lower(0.3, 0.0)
+    (0.5, 0.0, 0.3)
+    """
+    if q <= 0.0 or budget <= 0.0:
+        return q
+    if q >= 1.0:
+        return 1.0
+    if -math.log1p(-q) <= budget:
+        return 0.0
+    p = q - math.sqrt(0.5 * budget)
+    if p <= 0.0:
+        p = 0.5 * q
+        while kl(p, q) < budget:
+            p *= 0.5
+    for _ in range(50):
+        slope = math.log(p / q) - math.log((1.0 - p) / (1.0 - q))
+        step = (kl(p, q) - budget) / -slope if slope < 0.0 else 0.0
+        p += step
+        if step <= 1e-13 * p or p >= q:
+            break
+    return min(p, q)
+
+
+def corrected(evidence: float, correction: float) -> float:
+    """max(0, e - k log(1 + e)): evidence e, less what chance often adds to it. It grows with e.
+
+    >>> corrected(10.0, 0.0), round(corrected(10.0, 1.0), 4), corrected(0.5, 1.5)
+    (10.0, 7.6021, 0.0)
+    """
+    if correction == 0.0:
+        return evidence
+    return max(evidence - correction * math.log1p(evidence), 0.0)
+
+
+def uncorrected(index: float, correction: float) -> float:
+    """The evidence e with ``corrected(e, correction) = index`` > 0: Newton's method on a convex function.
+
+    >>> round(uncorrected(corrected(10.0, 1.5), 1.5), 9), uncorrected(3.0, 0.0)
+    (10.0, 3.0)
+    """
+    if correction == 0.0:
+        return index
+    e = 2.0 * (index + correction) + 1.0
+    for _ in range(50):
+        step = (e - correction * math.log1p(e) - index) / (1.0 - correction / (1.0 + e))
+        e -= step
+        if abs(step) <= 1e-13 * e:
+            break
+    return e
 
 
 def power_sum(first: int, last: int, s: float) -> float:

@@ -152,7 +152,7 @@ def test_a_trace_of_another_format_is_refused(tmp_path: Path) -> None:
 
 def test_simulate_has_exactly_the_settings_and_how_they_are_played() -> None:
     parameters = inspect.signature(simulate).parameters
-    assert list(parameters) == ["policy", *settings(), "runs", "workers", "engine", "progress"]
+    assert list(parameters) == ["policy", *settings(), "runs", "workers", "engine", "progress", "more"]
     assert [one.name for one in fields(Simulation)] == ["factory", *settings()]
     plain = Simulation.of("ucb1", **COMMON)
     for name, setting in settings().items():

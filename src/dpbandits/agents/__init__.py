@@ -5,8 +5,9 @@ from dpbandits.agents.elimination import Elimination
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.kl_ucb import KLUCB
 from dpbandits.agents.moss import MOSS
+from dpbandits.agents.propensities import propensities
 from dpbandits.agents.skip_ahead import skip_ahead
 from dpbandits.agents.thompson import Thompson
 from dpbandits.agents.ucb import UCB
 
-__all__ = ["IMED", "KLUCB", "MOSS", "UCB", "Doubling", "Elimination", "Thompson", "skip_ahead"]
+__all__ = ["IMED", "KLUCB", "MOSS", "UCB", "Doubling", "Elimination", "Thompson", "propensities", "skip_ahead"]

@@ -97,7 +97,7 @@ def _options(theorem: Theorem[Any, Any]) -> dict[str, inspect.Parameter]:
 
 
 def applicable(problem: Problem | LinearProblem, options: Mapping[str, Any] | None = None) -> list[Bound]:
-    """The bounds that hold on a problem.
+    """The bounds that hold on a problem; claims that simulations refute are not among them.
 
     >>> bounds = applicable(Problem.bernoulli([0.9, 0.6], 1000, epsilon=1.0))
     >>> all(bound.value is not None for bound in bounds), len(bounds) >= 20

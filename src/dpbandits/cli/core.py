@@ -22,7 +22,7 @@ from dpbandits.cli.shared import (
     ready_to_write,
     whole,
 )
-from dpbandits.formats import amount, duration, estimate, plural
+from dpbandits.display import amount, duration, estimate, plural
 
 if TYPE_CHECKING:
     from dpbandits.simulation.trace import Trace

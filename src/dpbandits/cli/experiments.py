@@ -13,7 +13,7 @@ import click
 from dpbandits.cli import NO
 from dpbandits.cli.progress import working
 from dpbandits.cli.shared import Number, app, as_json, echo, print_table, whole
-from dpbandits.formats import estimate
+from dpbandits.display import estimate
 
 if TYPE_CHECKING:
     from dpbandits.experiments.report import Section

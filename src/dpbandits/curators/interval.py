@@ -60,14 +60,17 @@ class Interval(Trusted, IntervalFields):
         cls, arms: int, *, epsilon: float, delta: float, v: float, schedule: str, horizon: int | None = None
     ) -> Self:
         """A fresh curator; the interval follows from the target by Corollary 3.2, or from the exact accounting."""
-        epsilon, delta, v = positive("epsilon", epsilon), fraction("delta", delta), positive("v", v)
+        epsilon, delta, v = positive("epsilon", epsilon), fraction("delta", delta, zero=True), positive("v", v)
         if not 1.0 < v <= 1.5:
             raise InputError("v", f"must be in (1, 1.5], got {v}")
         horizon = None if horizon is None else at_least("horizon", horizon, 1)
         if known("schedule", schedule, (*SCHEDULES, EXACT)) == EXACT:
             if horizon is None:
                 raise InputError("horizon", "is required by schedule=exact, got none")
+            # The constant schedule releases every ceil(1/rate) rewards. The half keeps rounding from adding one.
             rate, code, most = 1.0 / (_exact_interval(epsilon, delta, v, horizon) - 0.5), CONSTANT, horizon
+        elif delta == 0.0:
+            raise InputError("delta", f"must be positive with schedule={schedule}, which has no end, got 0: use exact")
         else:
             rate, code, most = interval_rate(epsilon, delta, v), SCHEDULES[schedule], 0
         if rate * MAX_EXACT_INT < 1.0:

@@ -13,6 +13,7 @@ from typing import Any
 
 from dpbandits import __version__
 from dpbandits.checks import at_least, nearest
+from dpbandits.display import amount, estimate, plural
 from dpbandits.environments import Arms
 from dpbandits.environments.arms import REPLAY
 from dpbandits.errors import InputError
@@ -22,7 +23,6 @@ from dpbandits.experiments.engines import engine
 from dpbandits.experiments.panels import Panel, Table, against, regrets
 from dpbandits.experiments.report import Section, arms_text, versions
 from dpbandits.experiments.work import Watch, fill, traces
-from dpbandits.formats import amount, estimate, plural
 from dpbandits.policies import lookup
 from dpbandits.simulation import Simulation, Trace
 from dpbandits.simulation.settings import settings

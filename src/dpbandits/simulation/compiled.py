@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import llvmlite
@@ -157,8 +158,7 @@ class CodeOnDisk(_Cache):
         names = [f"{cls.__module__}.{cls.__qualname__}" for cls in classes]
         versions = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
         settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
-        options = (self._counting, sorted(OPTIONS.items()), sorted(OWN_OPTIONS.items()))
-        described = (str(sig), names, code, versions, settings, codegen.magic_tuple(), options)
+        described = (str(sig), names, code, versions, settings, codegen.magic_tuple(), self._counting, _own_source())
         return hashlib.sha256(repr(described).encode()).hexdigest()
 
     def enable(self) -> None:
@@ -169,6 +169,12 @@ class CodeOnDisk(_Cache):
 
     def flush(self) -> None:
         pass
+
+
+@functools.cache
+def _own_source() -> str:
+    """A digest of this file, which decides how code is compiled."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
 def _part_classes(signature: Iterable[Any]) -> Iterator[type]:

@@ -131,7 +131,7 @@ BAD: dict[str, tuple[object, ...]] = {
     "arms": (1, 0, -3),
     "epsilon": (0.0, -1.0, math.nan, math.inf),
     "epsilon_min": (0.0, -1.0, math.nan, math.inf),
-    "delta": (0.0, 1.0, -0.1, math.nan),
+    "delta": (1.0, -0.1, math.nan),
     "alpha": (0.0, -1.0, math.nan, math.inf),
     "beta": (0.0, 1.0, math.nan),
     "gamma": (0.0, 1.0, math.nan),

@@ -1,0 +1,128 @@
+"""How values show themselves: a few lines in a terminal, and a small card with a curve in a notebook."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+
+__all__ = ["amount", "bars", "card", "duration", "estimate", "plural", "shortened", "sparkline"]
+
+WIDTH, HEIGHT = 160, 36  # of a sparkline, in pixels
+COLOUR = "#0072B2"
+
+NOTHING = 1e-12  # what rounding leaves of zero
+ROUNDING = 1e-9  # an error that is smaller than this share of its value is rounding, not chance
+
+
+def amount(value: float) -> str:
+    """A number with as many digits as a reader needs.
+
+    >>> amount(1234567.8), amount(949.4), amount(12.345), amount(0.03612), amount(1.69e-13)
+    ('1,234,568', '949', '12.3', '0.0361', '0')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) < NOTHING:
+        return "0"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def estimate(value: float, error: float | None) -> str:
+    """A number with its error, both to the digits that the error leaves; the number alone where there is no error.
+
+    >>> estimate(1905.23, 11.87), estimate(0.51234, 0.00321), estimate(118553.2, 716.4)
+    ('1,905 ± 12', '0.5123 ± 0.0032', '118,553 ± 716')
+    >>> estimate(6144.0, 1.69e-13), estimate(7.0, None), estimate(7.0, math.nan)
+    ('6,144', '7', '7')
+    """
+    if error is None or not abs(value) * ROUNDING < error < math.inf:
+        return amount(value)
+    digits = max(0, 1 - math.floor(math.log10(error)))
+    return f"{value:,.{digits}f} ± {error:,.{digits}f}"
+
+
+def duration(seconds: float) -> str:
+    """A time.
+
+    >>> duration(0.0123), duration(6.84), duration(75.2), duration(7300)
+    ('0.01 s', '6.8 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min"
+
+
+def plural(count: int, thing: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "run"), plural(20_000, "round")
+    ('1 run', '20,000 rounds')
+    """
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def shortened(text: object, most: int = 72) -> str:
+    """A text on one line, cut off in the middle where it is too long.
+
+    >>> shortened("a" * 100, 10)
+    'aaaa...aaa'
+    """
+    line = " ".join(str(text).split())
+    if len(line) <= most:
+        return line
+    return f"{line[: (most - 2) // 2]}...{line[-((most - 3) // 2) :]}"
+
+
+def sparkline(values: Sequence[float], positions: Sequence[float] | None = None) -> str:
+    """A small curve as SVG; values that are not finite are left out.
+
+    >>> sparkline([0, 1, 4]).count("<polyline"), sparkline([])
+    (1, '')
+    """
+    at = range(len(values)) if positions is None else positions
+    points = [(float(x), float(y)) for x, y in zip(at, values, strict=True) if math.isfinite(x) and math.isfinite(y)]
+    if len(points) < 2:
+        return ""
+    (left, right), (low, high) = _ends([x for x, _ in points]), _ends([y for _, y in points])
+    wide, tall = (WIDTH - 4) / (right - left), (HEIGHT - 4) / (high - low)
+    drawn = " ".join(f"{2 + (x - left) * wide:.1f},{HEIGHT - 2 - (y - low) * tall:.1f}" for x, y in points)
+    line = f'<polyline points="{drawn}" fill="none" stroke="{COLOUR}" stroke-width="1.5"/>'
+    return f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" xmlns="http://www.w3.org/2000/svg">{line}</svg>'
+
+
+def bars(values: Sequence[float]) -> str:
+    """Small bars from 0 as SVG.
+
+    >>> bars([1, 2]).count("<rect")
+    2
+    """
+    if not values:
+        return ""
+    step, top = WIDTH / len(values), max(*values, 1e-300)
+    drawn = "".join(
+        f'<rect x="{number * step:.1f}" y="{HEIGHT * (1 - value / top):.1f}" width="{max(step - 1, 0.5):.1f}" '
+        f'height="{HEIGHT * value / top:.1f}" fill="{COLOUR}"/>'
+        for number, value in enumerate(values)
+    )
+    return f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" xmlns="http://www.w3.org/2000/svg">{drawn}</svg>'
+
+
+def card(lines: Iterable[str], picture: str = "") -> str:
+    """The lines as HTML, the first of them as a heading, with a picture below.
+
+    >>> card(["a < b"])
+    '<div><strong>a &lt; b</strong></div>'
+    """
+    first, *rest = (html.escape(line.strip()) for line in lines)
+    body = "".join(f"<br/>{line}" for line in rest)
+    return f"<div><strong>{first}</strong>{body}{'<br/>' + picture if picture else ''}</div>"
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
