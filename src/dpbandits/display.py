@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["amount", "bars", "card", "duration", "estimate", "plural", "shortened", "sparkline"]
+__all__ = ["amount", "bars", "card", "duration", "plural", "plus_minus", "shortened", "sparkline"]
 
 WIDTH, HEIGHT = 160, 36  # of a sparkline, in pixels
 COLOUR = "#0072B2"
@@ -26,20 +26,6 @@ def amount(value: float) -> str:
     if abs(value) < NOTHING:
         return "0"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def estimate(value: float, error: float | None) -> str:
-    """A number with its error, both to the digits that the error leaves; the number alone where there is no error.
-
-    >>> estimate(1905.23, 11.87), estimate(0.51234, 0.00321), estimate(118553.2, 716.4)
-    ('1,905 ± 12', '0.5123 ± 0.0032', '118,553 ± 716')
-    >>> estimate(6144.0, 1.69e-13), estimate(7.0, None), estimate(7.0, math.nan)
-    ('6,144', '7', '7')
-    """
-    if error is None or not abs(value) * ROUNDING < error < math.inf:
-        return amount(value)
-    digits = max(0, 1 - math.floor(math.log10(error)))
-    return f"{value:,.{digits}f} ± {error:,.{digits}f}"
 
 
 def duration(seconds: float) -> str:
@@ -64,6 +50,17 @@ def plural(count: int, thing: str) -> str:
     ('1 run', '20,000 rounds')
     """
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def plus_minus(spread: float, value: float, words: str = "") -> str:
+    """A standard error after its value; nothing for a single run, and in words where all runs are the same.
+
+    >>> plus_minus(1.234, 100.0), plus_minus(math.nan, 1.0), plus_minus(1e-13, 6144.0)
+    (' ± 1.23', '', ' in every run')
+    """
+    if math.isnan(spread):
+        return ""
+    return f" ± {spread:.3g}{words}" if spread > ROUNDING * abs(value) else " in every run"
 
 
 def shortened(text: object, most: int = 72) -> str:

@@ -90,22 +90,31 @@ class Desk(NamedTuple):
         """The arm of the next decision. ``releases`` is what the agent sees of the curator."""
         self.tick(curator, now, noise)
         if self.asked[0] == 0:
-            arm, stint, line = agent.act(releases, self.decisions[0] + 1, choices)
-            if arm < 0 or arm >= len(self.out) or stint < 1:
-                raise ChoiceError("act must return an arm that exists and a stint of at least 1")
-            self.stint[0] += 1
-            self.arm[0], self.asked[0], self.line[0] = arm, stint, line
-            self.given[0], self.arrived[0], self.closing[0] = 0, 0, math.inf
+            self.open(releases, agent, choices)
         arm = int(self.arm[0])
-        self.decisions[0] += 1
-        self.given[0] += 1
-        self.out[arm] += 1
-        if self.given[0] == self.asked[0]:
-            if self.by_stint:
-                self.closing[0] = now + self.window
-            else:
-                self.asked[0] = 0
+        self.hand_out(arm, self.stint[0], now)
         return arm
+
+    def open(self, releases: Releases, agent: Agent, choices: Rng) -> None:
+        """Ask the agent for the next stint."""
+        arm, stint, line = agent.act(releases, self.decisions[0] + 1, choices)
+        if arm < 0 or arm >= len(self.out) or stint < 1:
+            raise ChoiceError("act must return an arm that exists and a stint of at least 1")
+        self.stint[0] += 1
+        self.arm[0], self.asked[0], self.line[0] = arm, stint, line
+        self.given[0], self.arrived[0], self.closing[0] = 0, 0, math.inf
+
+    def hand_out(self, arm: int, stint: int, now: float) -> None:
+        """Count a decision that was made at the time ``now``, in the open stint or outside of it."""
+        self.decisions[0] += 1
+        self.out[arm] += 1
+        if self.asked[0] > 0 and stint == self.stint[0]:
+            self.given[0] += 1
+            if self.given[0] == self.asked[0]:
+                if self.by_stint:
+                    self.closing[0] = now + self.window
+                else:
+                    self.asked[0] = 0
 
     def receive(
         self,

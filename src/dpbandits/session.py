@@ -378,7 +378,7 @@ class Session:
             raise InputError("response", f"must be made at epsilon {self._epsilon}, got one at {made.epsilon}")
         if not self.policy.curator.accepts(made.value):
             raise InputError("response", f"must be one that a device of {self.policy.name} makes; this is not")
-        return made.value, float(made.epsilon)
+        return made.value, _level(made.epsilon)
 
     def _response(self, response: Any) -> Response:
         steps = self.policy.curator.steps
@@ -400,10 +400,7 @@ class Session:
         return Response(sent.decision, sent.epsilon, value, steps, exact=True)
 
     def _reward(self, reward: Any) -> float:
-        try:
-            value = float(reward)
-        except (TypeError, ValueError):
-            raise InputError("reward", "must be a number; this one is none") from None
+        value = _number(reward)
         if self._maps:
             low, high = self.reward_range
             value = unit((value - low) / (high - low))
@@ -528,10 +525,7 @@ class Device:
 
     def respond(self, decision: Decision, reward: float) -> Response:
         """The response to send. Call it once for a reward: every call costs epsilon."""
-        try:
-            value = float(reward)
-        except (TypeError, ValueError):
-            raise InputError("reward", "must be a number; this one is none") from None
+        value = _number(reward)
         if self._range is not None:
             low, high = self._range
             value = unit((value - low) / (high - low))
@@ -573,6 +567,21 @@ def _names(arms: object) -> tuple[Any, ...]:
         return tuple(_plain_name(arm) for arm in arms)
     read = Arms.of(arms)
     return read.names if read.named else tuple(range(len(read)))
+
+
+def _level(epsilon: Fraction) -> float:
+    try:
+        return float(epsilon)
+    except OverflowError:
+        raise InputError("response", "must be made at an epsilon below 1e308; this is not") from None
+
+
+def _number(reward: Any) -> float:
+    """A reward as a number. A refusal does not show it: it is private."""
+    try:
+        return float(reward)
+    except (OverflowError, TypeError, ValueError):
+        raise InputError("reward", "must be a number; this one is none") from None
 
 
 def _made(

@@ -72,3 +72,58 @@ def responses(policy: Policy, means: Sequence[float], rounds: int, seed: int) ->
             sent[arm].append(response)
             t += 1
         curator.close(arm, rng)
+
+
+def d_eps(x: float, y: float, epsilon: float) -> float:
+    """The least of epsilon |z - x| + kl(z, y), by a search for z between x and y."""
+    low, high = min(max(min(x, y), 0.0), 1.0), min(max(max(x, y), 0.0), 1.0)
+    for _ in range(120):  # a convex function of z
+        a, b = low + (high - low) / 3.0, high - (high - low) / 3.0
+        smaller = epsilon * abs(a - x) + kl(a, y) < epsilon * abs(b - x) + kl(b, y)
+        low, high = (low, b) if smaller else (a, high)
+    z = 0.5 * (low + high)
+    return epsilon * abs(z - x) + kl(z, y)
+
+
+Released = list[tuple[int, float]]  # of one arm: the size and the noisy sum of each batch
+
+
+def dp_klucb(released: list[Released], epsilon: float, t: int) -> list[float]:
+    """The index of each arm, with the sign turned."""
+    indices = []
+    for batches in released:
+        n = sum(size for size, _ in batches)
+        mean = min(max(sum(total for _, total in batches) / n, 0.0), 1.0)
+        largest = bisected(lambda q, n=n, mean=mean: n * d_eps(mean, q, epsilon) <= math.log(t), mean, 1.0)  # type: ignore[misc]
+        indices.append(-largest)
+    return indices
+
+
+def dp_imed(released: list[Released], epsilon: float) -> list[float]:
+    """The index of each arm."""
+    counts = [sum(size for size, _ in batches) for batches in released]
+    means = [
+        min(max(sum(total for _, total in batches) / n, 0.0), 1.0) for batches, n in zip(released, counts, strict=True)
+    ]
+    return [n * d_eps(mean, max(means), epsilon) + math.log(n) for n, mean in zip(counts, means, strict=True)]
+
+
+def dp_glr_imed(released: list[Released], epsilon: float, correction: float) -> list[float]:
+    """The index of each arm, the estimates by a search on a convex function."""
+
+    def misfit(batches: Released, q: float) -> float:
+        return sum(n * d_eps(total / n, q, epsilon) for n, total in batches)
+
+    means = []
+    for batches in released:
+        low, high = 0.0, 1.0
+        for _ in range(80):
+            a, b = low + (high - low) / 3.0, high - (high - low) / 3.0
+            low, high = (low, b) if misfit(batches, a) < misfit(batches, b) else (a, high)
+        means.append(0.5 * (low + high))
+    indices = []
+    for batches, mean in zip(released, means, strict=True):
+        e = max(misfit(batches, max(means)) - misfit(batches, mean), 0.0)
+        n = sum(size for size, _ in batches)
+        indices.append(max(0.0, e - correction * math.log(1.0 + e)) + math.log(n))
+    return indices

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from dpbandits.types import Floats
 #: Where normally distributed levels are clipped, unless a population says otherwise.
 HIGHEST = 100.0
 
-__all__ = ["Levels", "NormalLevels", "Population", "parse_levels"]
+__all__ = ["Levels", "NormalLevels", "Population", "levels_of", "parse_levels"]
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,21 @@ def _quadrature() -> tuple[Floats, Floats]:
 
     nodes, weights = roots_legendre(400)  # a tenth of the time that NumPy's takes
     return nodes, weights
+
+
+def levels_of(value: Any) -> Population | None:
+    """A population as people have it: a list or array of levels, a text, or a population; None is none.
+
+    >>> levels_of([0, 1, 2]), levels_of("constant(1)") == levels_of(np.array([1]))
+    (Levels(sample=(0.0, 1.0, 2.0)), True)
+    """
+    if value is None or isinstance(value, Levels | NormalLevels):
+        return value
+    if isinstance(value, str):
+        return parse_levels(value)
+    if isinstance(value, Iterable) and not isinstance(value, Mapping | bytes):
+        return Levels.of(value)
+    raise InputError("levels", f"must be a list of levels or a text such as 'choice(0,1,2)', got {value!r:.80}")
 
 
 def parse_levels(text: str) -> Population:

@@ -2,6 +2,7 @@
 
 from dpbandits.policies.adap import adap_imed, adap_klucb, adap_moss, adap_ucb
 from dpbandits.policies.baselines import imed, kl_ucb, thompson, ucb1
+from dpbandits.policies.dp_likelihood import dp_glr_imed, dp_imed, dp_klucb
 from dpbandits.policies.dp_se import dp_se
 from dpbandits.policies.dp_ucb import dp_ucb, dp_ucb_bound
 from dpbandits.policies.dp_ucb_int import dp_ucb_int
@@ -15,6 +16,9 @@ __all__ = [
     "adap_klucb",
     "adap_moss",
     "adap_ucb",
+    "dp_glr_imed",
+    "dp_imed",
+    "dp_klucb",
     "dp_se",
     "dp_ucb",
     "dp_ucb_bound",

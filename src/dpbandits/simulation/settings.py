@@ -6,7 +6,7 @@ and traces take it from the field: how it is read and written, and what it is fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, Self, get_type_hints
@@ -14,8 +14,9 @@ from typing import Annotated, Any, Self, get_type_hints
 import numpy as np
 
 from dpbandits.checks import at_least, fraction, known, nearest, positive, seed_of
-from dpbandits.environments import Arms, Bernoulli, Levels, Mixed, NormalLevels, Population, parse_levels
+from dpbandits.environments import Arms, Bernoulli, Mixed, Population
 from dpbandits.environments.delays import Delay, parse_delay
+from dpbandits.environments.levels import levels_of
 from dpbandits.environments.numbers import low_and_high, number
 from dpbandits.errors import InputError
 from dpbandits.exact import rational
@@ -62,16 +63,6 @@ def _read_options(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InputError("options", f"must be a mapping such as {{'alpha': 2}}, got {value!r:.80}")
     return {name: one.item() if isinstance(one, np.generic) else one for name, one in value.items()}
-
-
-def _read_levels(value: Any) -> Population | None:
-    if value is None or isinstance(value, Levels | NormalLevels):
-        return value
-    if isinstance(value, str):
-        return parse_levels(value)
-    if isinstance(value, Iterable) and not isinstance(value, Mapping | bytes):
-        return Levels.of(value)
-    raise InputError("levels", f"must be a list of levels or a text such as 'choice(0,1,2)', got {value!r:.80}")
 
 
 def _read_seed(value: Any) -> int:
@@ -151,7 +142,7 @@ class Simulation:
     levels: Annotated[
         Population | None,
         Setting(
-            _read_levels,
+            levels_of,
             "Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).",
             _text,
             form="LEVELS",

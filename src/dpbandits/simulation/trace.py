@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbandits import __version__
-from dpbandits.display import card, plural, shortened, sparkline
+from dpbandits.display import card, plural, plus_minus, shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, nth_look, show_legend
 from dpbandits.privacy.guarantee import Guarantee
@@ -113,9 +113,17 @@ class Trace:
 
     @property
     def label(self) -> str:
-        """The policy, as papers write it, and the level at which it runs."""
-        title, epsilon = self.simulation.policy.title, self.options.get("epsilon")
-        return title if epsilon is None else f"{title} (ε = {epsilon:g})"
+        """The policy and the level at which it runs."""
+        return self._at_level(self.policy)
+
+    @property
+    def title(self) -> str:
+        """The same as papers write it, for figures."""
+        return self._at_level(self.simulation.policy.title)
+
+    def _at_level(self, name: str) -> str:
+        epsilon = self.options.get("epsilon")
+        return name if epsilon is None else f"{name} (ε = {epsilon:g})"
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``dpbandits simulate --json`` prints."""
@@ -177,15 +185,14 @@ class Trace:
 
     def summary(self) -> list[str]:
         """The outcome in a few lines: the regret, and which arm won."""
-        final, spread = self.final_regret, self.stderr[-1]
-        error = "" if np.isnan(spread) else f" ± {spread:.3g} (standard error)"
-        first = f"regret {final.mean():.6g}{error}, at most {final.max():.6g}"
-        best = shortened(", ".join(self.best_arms), 60)
-        runs = f"{self.found} of {self.runs} run{'s' if self.runs > 1 else ''}"
-        which, it = (
-            (f"the best arm is {best}", "it") if len(self.best_arms) == 1 else (f"the best arms are {best}", "they")
-        )
-        return [first, f"{which}, found in {runs}; {it} got {100 * self.best_arm_fraction:.1f} % of the rounds"]
+        final, names, some = self.final_regret, shortened(", ".join(self.best_arms), 60), len(self.best_arms) > 1
+        error = plus_minus(self.stderr[-1], final.mean(), " (standard error)")
+        best = f"the best arms are {names}" if some else f"the best arm is {names}"
+        share = f"{'they' if some else 'it'} got {100 * self.best_arm_fraction:.1f} % of the rounds"
+        return [
+            f"regret {final.mean():.6g}{error}, at most {final.max():.6g}",
+            f"{best}, found in {self.found} of {self.runs} run{'s' if self.runs > 1 else ''}; {share}",
+        ]
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())
@@ -232,7 +239,7 @@ class Trace:
         (line,) = ax.plot(
             self.checkpoints,
             mean,
-            label=label or self.label,
+            label=label or self.title,
             color=COLOURS[drawn.colour],
             linestyle=DASHES[drawn.dashes],
             marker=MARKERS[drawn.marker] or None,
