@@ -22,7 +22,7 @@ from dpbandits.cli.shared import (
     ready_to_write,
     whole,
 )
-from dpbandits.formats import amount, duration, estimate, plural
+from dpbandits.display import amount, duration, plural, plus_minus, shortened
 
 if TYPE_CHECKING:
     from dpbandits.simulation.trace import Trace
@@ -133,7 +133,9 @@ def _summary(trace: Trace) -> None:
     settings = f"{plural(trace.horizon, 'round')}, {plural(trace.runs, 'run')}, seed {trace.simulation.seed}"
     echo(f"{trace.label} on {trace.simulation.arms.text}: {settings}")
     echo(f"regret      {_regret(trace, final)}")
-    echo(f"best arm    {100 * final['best_arm_fraction']:.2f} % of rounds")
+    found = f"found in {trace.found} of {plural(trace.runs, 'run')}"
+    best = f"{shortened(', '.join(trace.best_arms), 60)}, {found}; " if trace.simulation.arms.named else ""
+    echo(f"best arm    {best}{100 * final['best_arm_fraction']:.2f} % of rounds")
     echo(f"guarantee   {_promise(promise)}")
     compiled = compiling.seconds()
     share = f", of which {duration(compiled)} compiling" if compiled >= 0.01 else ""
@@ -142,12 +144,11 @@ def _summary(trace: Trace) -> None:
 
 def _regret(trace: Trace, final: dict[str, Any]) -> str:
     """The mean regret with its error, the worst run, and the share of what the best arm would have paid."""
-    mean, error, worst = final["regret_mean"], final["regret_stderr"], final["regret_max"]
-    shown = estimate(mean, error)
-    if "±" in shown:
-        text = f"{shown} (standard error) reward units, at most {amount(worst)}"
-    else:
-        text = f"{shown} reward units" + (", the same in every run" if trace.runs > 1 else "")
+    mean, worst = final["regret_mean"], final["regret_max"]
+    error = plus_minus(float(trace.stderr[-1]), mean, " (standard error)")
+    text = f"{amount(mean)}{error} reward units"
+    if "±" in error:
+        text += f", at most {amount(worst)}"
     best = float(trace.means.max()) * trace.horizon
     return f"{text}; {100 * mean / best:.2g} % of what the best arm pays" if best > 0 else text
 

@@ -24,7 +24,7 @@ from dpbandits.experiments.claims import (
     regret,
     together,
 )
-from dpbandits.experiments.panels import Panel, regrets
+from dpbandits.experiments.panels import Panel, regrets, title_of
 from dpbandits.experiments.twenty_arms import (
     BERNOULLI,
     HORIZON,
@@ -227,12 +227,12 @@ def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
     panels = []
     for letter, kind in (("a", "l"), ("b", "b")):
         lines = {"UCB1 (not private)": traces["ucb1"]} | {f"ε = {e:g}": traces[f"{kind}:{e:g}"] for e in SWEEP}
-        panels.append(regrets(letter, f"({letter}) {NAMES[kind]}, one level for all", lines))
+        panels.append(regrets(letter, f"({letter}) {title_of(NAMES[kind])}, one level for all", lines))
     for letter, epsilon in (("c", 2.0), ("d", 0.2)):
         lines = {"UCB1 (not private)": traces["mixed:ucb1"]}
-        lines |= {NAMES[kind]: traces[f"mixed:{kind}:{epsilon:g}"] for kind in NAMES}
+        lines |= {title_of(NAMES[kind]): traces[f"mixed:{kind}:{epsilon:g}"] for kind in NAMES}
         panels.append(regrets(letter, f"({letter}) ε = {epsilon:g}, mixed arms", lines))
     for letter, levels, kind in (("e", DISCRETE, "l"), ("f", DISCRETE, "b"), ("g", NORMAL, "l"), ("h", NORMAL, "b")):
         lines = {f"ε_min = {least:g}": traces[f"{levels}:{kind}:{least:g}"] for least in THRESHOLDS[levels]}
-        panels.append(regrets(letter, f"({letter}) {NAMES[kind]}, levels {levels}", lines))
+        panels.append(regrets(letter, f"({letter}) {title_of(NAMES[kind])}, levels {levels}", lines))
     return panels

@@ -21,7 +21,7 @@ from dpbandits.experiments.claims import (
     regret,
 )
 from dpbandits.experiments.heldp.fig1 import DISCRETE, NAMES, NORMAL, THRESHOLDS, population_cells
-from dpbandits.experiments.panels import Line, Panel
+from dpbandits.experiments.panels import Line, Panel, title_of
 from dpbandits.experiments.twenty_arms import HORIZON, ORDER
 from dpbandits.simulation import Trace
 from dpbandits.types import Floats
@@ -124,7 +124,7 @@ def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
             chosen = [f"{levels}:{kind}:{least:g}" for least in THRESHOLDS[levels]]
             finals = [regret(traces[name]) for name in chosen]
             y, error = np.array([f.value for f in finals]), 2 * np.array([f.error for f in finals])
-            label = f"{policy}, {levels}"
+            label = f"{title_of(policy)}, {levels}"
             lines.append(Line(label, np.array([v[name] for name in chosen]), y, y - error, y + error, "points"))
             names[label] = [f"ε_min = {least:g}" for least in THRESHOLDS[levels]]
     line = fit(np.concatenate([each.x for each in lines]), np.concatenate([each.y for each in lines]))

@@ -16,7 +16,7 @@ from dpbandits.experiments.claims import (
     together,
     within,
 )
-from dpbandits.experiments.panels import Panel, regrets
+from dpbandits.experiments.panels import Panel, regrets, title_of
 from dpbandits.experiments.twenty_arms import BERNOULLI, HORIZON, PAPER_RUNS, TOLERANCE
 from dpbandits.experiments.twenty_arms import L_RUNS as BOUNDED_RUNS
 from dpbandits.simulation import Trace
@@ -110,7 +110,7 @@ def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
 
     def swept(letter: str, kind: str) -> Panel:
         lines = ucb | {f"ε = {e:g}": traces[f"{kind}:{e:g}"] for e in SWEEP}
-        return regrets(letter, f"({letter}) {NAMES[kind]}, normal arms", lines)
+        return regrets(letter, f"({letter}) {title_of(NAMES[kind])}, normal arms", lines)
 
-    compared = ucb | {NAMES[kind]: traces[f"{kind}:0.5"] for kind in NAMES}
+    compared = ucb | {title_of(NAMES[kind]): traces[f"{kind}:0.5"] for kind in NAMES}
     return [regrets("a", "(a) ε = 0.5, normal arms", compared), swept("b", "ls"), swept("c", "bs")]
