@@ -60,7 +60,7 @@ class Player:
     @classmethod
     def of(cls, simulation: Simulation, engine: str = "compiled") -> Player:
         """Ready to be played, compiled where the engine asks for it."""
-        plain = loop.play if simulation.delay is None else delayed.play_delayed
+        plain = _loop(simulation)
         if known("engine", engine, ENGINES) == "python":
             return cls(simulation, engine, plain)
         from dpbandits.simulation import compiled  # Numba takes half a second to import
@@ -106,6 +106,13 @@ def play_once(
     return pulls
 
 
+def _loop(simulation: Simulation) -> Callable[..., None]:
+    """The loop that plays a simulation. With delays, stints are open one at a time, and no arms take turns."""
+    if simulation.delay is not None:
+        return delayed.play_delayed
+    return loop.play_in_turns if simulation.policy.traits.in_turns else loop.play
+
+
 def _parts(simulation: Simulation) -> tuple[Any, ...]:
     """The environment, and fresh parts of the policy, as the loop takes them."""
     policy, environment = simulation.policy, simulation.environment
@@ -121,8 +128,7 @@ def _parts(simulation: Simulation) -> tuple[Any, ...]:
 def result_key(simulation: Simulation) -> str:
     """A hash of all that decides the numbers of each run: the parts and their values, the code, and the versions."""
     parts = _parts(simulation)
-    plain = loop.play if simulation.delay is None else delayed.play_delayed
-    code = reach((plain, play_once, streams), tuple(dict.fromkeys(type(part) for part in _all(parts))))
+    code = reach((_loop(simulation), play_once, streams), tuple(dict.fromkeys(type(part) for part in _all(parts))))
     if code.digest is None:
         raise InputError(
             "policy", f"{simulation.policy.name} uses things whose changes cannot be seen: nothing is stored"
