@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpbandits as dp
-from dpbandits import bounds
+import dpbandits.bounds as bounds
 from dpbandits.bounds import central, divergences
 from dpbandits.bounds.problem import law_of
 from dpbandits.environments import Arms

@@ -1,6 +1,7 @@
 """Who keeps rewards, and what they release."""
 
 from dpbandits.curators.batch import Batch
+from dpbandits.curators.batches import BatchLikelihood, RunningSum
 from dpbandits.curators.heterogeneous import HeterogeneousBernoulli, HeterogeneousLaplace
 from dpbandits.curators.hybrid import Hybrid, HybridOfAll
 from dpbandits.curators.interval import Interval
@@ -10,6 +11,7 @@ from dpbandits.curators.tree import Tree
 
 __all__ = [
     "Batch",
+    "BatchLikelihood",
     "HeterogeneousBernoulli",
     "HeterogeneousLaplace",
     "Hybrid",
@@ -18,5 +20,6 @@ __all__ = [
     "LocalBernoulli",
     "LocalLaplace",
     "Plain",
+    "RunningSum",
     "Tree",
 ]

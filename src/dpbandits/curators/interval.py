@@ -67,6 +67,7 @@ class Interval(Trusted, IntervalFields):
         if known("schedule", schedule, (*SCHEDULES, EXACT)) == EXACT:
             if horizon is None:
                 raise InputError("horizon", "is required by schedule=exact, got none")
+            # The constant schedule releases every ceil(1/rate) rewards. The half keeps rounding from adding one.
             rate, code, most = 1.0 / (_exact_interval(epsilon, delta, v, horizon) - 0.5), CONSTANT, horizon
         elif delta == 0.0:
             raise InputError("delta", f"must be positive with schedule={schedule}, which has no end, got 0: use exact")

@@ -8,13 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, ParamSpec
 
-from dpbandits.checks import at_least
+from dpbandits.checks import at_least, nearest
+from dpbandits.display import card, shortened
+from dpbandits.errors import InputError
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Agent, Curator
 
 __all__ = ["Cost", "Mechanism", "Parts", "Policy", "Traits", "published"]
 
 P = ParamSpec("P")
+
+#: What a parameter is for, where a policy is made without it.
+NEEDED = {"horizon": ": how many rounds it will be played", "arms": ": how many there are"}
 
 #: How a response is made private in the local model.
 Mechanism = Literal["laplace", "bernoulli"]
@@ -98,6 +103,21 @@ class Policy:
         """The same policy with no memory."""
         return self.factory(**self.settings)
 
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        return card(self._lines(), self.guarantee.picture())
+
+    def _lines(self) -> list[str]:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        lines = [f"Policy: {self.name}({shortened(settings, 90)})", f"  {self.traits.paper}"]
+        promise = self.guarantee
+        lines.append("  not private" if promise.trust == "none" else f"  {promise.trust} privacy, {promise.size}")
+        if self.horizon is not None:
+            lines.append(f"  for at most {self.horizon:,} rounds")
+        return lines
+
 
 def published(
     paper: str, differs: str = "nothing", **traits: Any
@@ -106,15 +126,13 @@ def published(
     about = Traits(paper, differs, **traits)
 
     def decorate(build: Callable[P, Parts]) -> Callable[P, Policy]:
-        signature = inspect.signature(build)
+        signature, name = inspect.signature(build), build.__name__.replace("_", "-")
 
         @functools.wraps(build)
         def factory(*args: P.args, **kwargs: P.kwargs) -> Policy:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
+            bound = _bound(name, signature, args, kwargs)
             bound.arguments["arms"] = at_least("arms", bound.arguments["arms"], 2)
             parts = build(*bound.args, **bound.kwargs)
-            name = build.__name__.replace("_", "-")
             kept = {key: value for key, value in bound.arguments.items() if key not in parts.unused}
             return Policy(name, kept, parts.agent, parts.curator, about, factory)
 
@@ -123,3 +141,20 @@ def published(
         return factory
 
     return decorate
+
+
+def _bound(name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> inspect.BoundArguments:
+    """The arguments of a policy by name. What is missing or unknown is refused in one line."""
+    for given in kwargs:
+        if given not in signature.parameters:
+            raise InputError(given, f"is not a parameter of {name}: {nearest(given, signature.parameters)}")
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        taken = [*list(signature.parameters)[: len(args)], *kwargs]
+        needed = [key for key, one in signature.parameters.items() if one.default is inspect.Parameter.empty]
+        for missing in (key for key in needed if key not in taken):
+            raise InputError(missing, f"is required by {name}{NEEDED.get(missing, '')}, got none") from None
+        raise InputError("policy", f"{name}: {error}") from None
+    bound.apply_defaults()
+    return bound

@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import llvmlite
@@ -30,8 +31,9 @@ from numba.core.serialize import dumps
 from numba.core.typing.typeof import typeof_impl
 from numba.extending import overload_method, register_jitable, register_model
 
+from dpbandits.errors import InputError
 from dpbandits.simulation import loop
-from dpbandits.simulation.reach import reach
+from dpbandits.simulation.reach import CONSTANTS, Reach, reach
 from dpbandits.simulation.store import Store, folder
 
 #: Users' functions: without Python's checks for division by zero, which cost a factor of 6.
@@ -131,7 +133,11 @@ class CodeOnDisk(_Cache):
     def save_overload(self, sig: Any, data: Any) -> None:
         key = self._key(sig, data.codegen)
         if key is not None and not data.lifted and not data.library.has_dynamic_globals:
-            Store(folder()).write(key, dumps(data._reduce()))
+            try:
+                body = dumps(data._reduce())
+            except Exception:  # whatever cannot be written is compiled anew by the next process
+                return
+            Store(folder()).write(key, body)
 
     def _key(self, sig: Any, codegen: Any) -> str | None:
         """A digest of everything that the machine code depends on; None where some of it cannot be described."""
@@ -144,8 +150,7 @@ class CodeOnDisk(_Cache):
         names = [f"{cls.__module__}.{cls.__qualname__}" for cls in classes]
         versions = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
         settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
-        options = (self._counting, sorted(OPTIONS.items()), sorted(OWN_OPTIONS.items()))
-        described = (str(sig), names, code, versions, settings, codegen.magic_tuple(), options)
+        described = (str(sig), names, code, versions, settings, codegen.magic_tuple(), self._counting, _own_source())
         return hashlib.sha256(repr(described).encode()).hexdigest()
 
     def enable(self) -> None:
@@ -156,6 +161,12 @@ class CodeOnDisk(_Cache):
 
     def flush(self) -> None:
         pass
+
+
+@functools.cache
+def _own_source() -> str:
+    """A digest of this file, which decides how code is compiled."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
 def _part_classes(signature: Iterable[Any]) -> Iterator[type]:
@@ -176,11 +187,45 @@ def _is_importable(cls: type) -> bool:
 
 
 @functools.cache
-def _dispatcher(function: Any, counting: bool) -> Any:
-    """``function``, to be compiled; with ``counting`` of references, where users' parts may make arrays."""
+def _dispatcher(function: Any, classes: tuple[type, ...]) -> Any:
+    """``function``, to be compiled for parts of these classes.
+
+    Each tuple of classes has a dispatcher of its own. One dispatcher for all would take two classes for the same if
+    they have the same name and the same fields, as a class has that is defined again in a notebook: Numba chooses
+    among the codes of a dispatcher by names.
+    """
+    counting = not all(map(_is_ours, classes))  # of references: users' parts may make arrays
     made = numba.njit(nogil=True, **{**OPTIONS, "_nrt": counting})(function)
     made._cache = CodeOnDisk(function, counting)
     return made
+
+
+#: What the names meant in each function and class when it was first compiled.
+_meanings: dict[tuple[Any, str], Any] = {}
+
+
+def _refuse_changes(found: Reach) -> None:
+    """Numba reads a function and its globals once. So what was changed since would not be what is played."""
+    for (place, name), value in found.meanings.items():
+        if not _is_same(_meanings.setdefault((place, name), _kept(value)), value):
+            label = f"{name.split()[0]} in {place.__module__}.{place.__qualname__}"
+            raise InputError(
+                "policy",
+                f": {label} was changed after it was compiled; run that definition again, or use engine python",
+            )
+
+
+def _kept(value: Any) -> Any:
+    """A value as it is now: what an array holds may change."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple) and type(one) is type(other):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    return one is other or (isinstance(one, CONSTANTS) and type(one) is type(other) and repr(one) == repr(other))
 
 
 def compiled(function: Any, *parts: Any) -> Any:
@@ -189,10 +234,12 @@ def compiled(function: Any, *parts: Any) -> Any:
         classes = tuple(dict.fromkeys(_classes(parts)))
         for cls in classes:
             _type_class(cls)
-        for helper in reach((function,), classes).functions:
+        found = reach((function,), classes)
+        _refuse_changes(found)
+        for helper in found.functions:
             if helper is not function:
                 _register_function(helper)
-        return _dispatcher(function, not all(map(_is_ours, classes)))
+        return _dispatcher(function, classes)
 
 
 @contextmanager

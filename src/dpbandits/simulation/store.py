@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 import time
 from contextlib import suppress
@@ -56,8 +57,8 @@ class Store:
         """The entry of this key (64 hexadecimal digits); None where there is none that is whole and our own."""
         path = self._path(key)
         try:
-            with path.open("rb") as file:
-                if not _is_own(os.fstat(file.fileno())):
+            with open(path, "rb", opener=_open_at_once) as file:
+                if not _is_own_file(os.fstat(file.fileno())):
                     return None
                 content = file.read()
             with suppress(OSError):
@@ -121,6 +122,11 @@ def _head(key: str, body: bytes) -> bytes:
     return MAGIC + bytes.fromhex(key) + digest.digest()
 
 
-def _is_own(status: os.stat_result) -> bool:
-    """Whether this user or the administrator wrote a file: code of anybody else is not run."""
-    return not hasattr(os, "getuid") or status.st_uid in (os.getuid(), 0)
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without waiting: a named pipe would wait for somebody who writes."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _is_own_file(status: os.stat_result) -> bool:
+    """Whether this is a file that this user or the administrator wrote: code of anybody else is not run."""
+    return stat.S_ISREG(status.st_mode) and (not hasattr(os, "getuid") or status.st_uid in (os.getuid(), 0))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbandits import __version__
+from dpbandits.display import card, plus_minus, shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.plotting import Line, draw_lines, look
 from dpbandits.privacy.guarantee import Guarantee
@@ -27,7 +28,7 @@ QUANTILES = (0.05, 0.5, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Runs of one simulation. Regret is pseudo-regret, in the unit of the rewards."""
+    """Runs of one simulation. Regret is pseudo-regret, in the unit of the rewards. Arms have the names given them."""
 
     simulation: Simulation
     pulls: Integers  # (runs, checkpoints, arms)
@@ -71,6 +72,28 @@ class Trace:
         return self.simulation.environment.means
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arms; their numbers where they have none."""
+        return self.simulation.arms.names
+
+    @property
+    def best_arms(self) -> tuple[str, ...]:
+        """The names of the arms with the largest mean: usually one."""
+        return self.simulation.arms.best()
+
+    @property
+    def found(self) -> int:
+        """In how many runs the arm that was played most often is a best one."""
+        best = self.means == self.means.max()
+        return int(best[self.pulls[:, -1].argmax(axis=1)].sum())
+
+    @property
+    def best_arm_fraction(self) -> float:
+        """The share of the rounds in which a best arm was played."""
+        best = self.means == self.means.max()
+        return float(self.pulls[:, -1][:, best].sum(axis=1).mean() / self.horizon)
+
+    @property
     def regret(self) -> Floats:
         """(runs, checkpoints): what each run had lost against always playing the best arm."""
         return self.pulls @ (self.means.max() - self.means)
@@ -95,9 +118,9 @@ class Trace:
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``dpbandits simulate --json`` prints."""
-        regret, best = self.regret, self.means == self.means.max()
+        regret = self.regret
         stderr = [None if np.isnan(x) else float(x) for x in self.stderr]
-        settings = self.simulation.to_json()
+        settings, pulls = self.simulation.to_json(), self.pulls[:, -1].mean(axis=0)
         return {
             **settings,
             "policy": self.policy,
@@ -105,6 +128,7 @@ class Trace:
             "options": self.options,
             "runs": self.runs,
             "guarantee": self.guarantee.to_json(),
+            "names": list(self.names),
             "means": self.means.tolist(),
             "seconds": self.seconds,
             "version": self.version,
@@ -120,22 +144,60 @@ class Trace:
                 "regret_mean": float(regret[:, -1].mean()),
                 "regret_stderr": stderr[-1],
                 "regret_max": float(regret[:, -1].max()),
-                "pulls_mean": self.pulls[:, -1].mean(axis=0).tolist(),
-                "best_arm_fraction": float(self.pulls[:, -1][:, best].sum(axis=1).mean() / self.horizon),
+                "pulls_mean": pulls.tolist(),
+                "pulls": dict(zip(self.names, pulls.tolist(), strict=True)),
+                "best_arm": list(self.best_arms) if len(self.best_arms) > 1 else self.best_arms[0],
+                "best_arm_found": self.found,
+                "best_arm_fraction": self.best_arm_fraction,
             },
         }
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A tidy table: one row for each run and checkpoint, with the regret and the pulls of every arm."""
+        """A tidy table: one row for each run and checkpoint, with the regret and the pulls of every arm by name.
+
+        The policy and its epsilon stand in every row, so that the tables of several traces can be put together.
+        """
         try:
             import pandas
         except ImportError:
             raise MissingExtraError("pandas", "data") from None
         run, t = np.meshgrid(np.arange(self.runs), self.checkpoints, indexing="ij")
-        columns: dict[str, Any] = {"run": run.ravel(), "t": t.ravel(), "regret": self.regret.ravel()}
-        for arm in range(self.means.size):
-            columns[f"pulls_{arm}"] = self.pulls[:, :, arm].ravel()
+        epsilon = self.guarantee.epsilon
+        columns: dict[str, Any] = {
+            "policy": np.full(run.size, self.policy),
+            "epsilon": np.full(run.size, np.nan if epsilon is None else epsilon),
+            "run": run.ravel(),
+            "t": t.ravel(),
+            "regret": self.regret.ravel(),
+        }
+        for arm, name in enumerate(self.names):
+            columns[f"pulls_{name}"] = self.pulls[:, :, arm].ravel()
         return pandas.DataFrame(columns)
+
+    def summary(self) -> list[str]:
+        """The outcome in a few lines: the regret, and which arm won."""
+        final, names, some = self.final_regret, shortened(", ".join(self.best_arms), 60), len(self.best_arms) > 1
+        error = plus_minus(self.stderr[-1], final.mean(), " (standard error)")
+        best = f"the best arms are {names}" if some else f"the best arm is {names}"
+        share = f"{'they' if some else 'it'} got {100 * self.best_arm_fraction:.1f} % of the rounds"
+        return [
+            f"regret {final.mean():.6g}{error}, at most {final.max():.6g}",
+            f"{best}, found in {self.found} of {self.runs} run{'s' if self.runs > 1 else ''}; {share}",
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        return card(self._lines(), sparkline(self.regret.mean(axis=0).tolist(), np.log(self.checkpoints).tolist()))
+
+    def _lines(self) -> list[str]:
+        about = f"{self.label} on {shortened(self.simulation.arms.text, 48)}"
+        runs = f"{self.runs} run{'s' if self.runs > 1 else ''}"
+        promise = self.guarantee
+        private = "not private" if promise.trust == "none" else f"{promise.trust} privacy, {promise.size}"
+        head = f"Trace: {about}, {self.horizon:,} rounds, {runs}, seed {self.simulation.seed}"
+        return [head, *(f"  {line}" for line in (*self.summary(), private))]
 
     def bounds(self) -> list[Bound]:
         """The theorems on this policy's regret here, in the unit of rewards mapped from ``reward_range`` to [0, 1]."""
@@ -178,8 +240,9 @@ class Trace:
             raise MissingExtraError("matplotlib", "plot") from None
         ax = plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
         simulation = self.simulation
-        title = f"{simulation.arms.text}, {self.runs} runs, seed {simulation.seed}, dpbandits {self.version}"
-        ax.set_title(title, fontsize=9)
+        named = f" (best: {shortened(', '.join(self.best_arms), 30)})" if simulation.arms.named else ""
+        arms = f"{shortened(simulation.arms.text, 60)}{named}"
+        ax.set_title(f"{arms}, {self.runs} runs, seed {simulation.seed}, dpbandits {self.version}", fontsize=9)
         ax.set_xlabel("round t")
         ax.set_ylabel("regret")
         ax.set_xscale("log")
@@ -208,17 +271,17 @@ class Trace:
         return lines
 
     def save(self, path: str | Path) -> None:
-        """Write a Parquet file with the settings, the seed and the version inside."""
+        """Write a Parquet file (.parquet) with the settings, the seed and the version inside."""
         from dpbandits.simulation.files import save
 
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Trace:
-        """The trace that ``save`` wrote."""
+    def load(cls, path: str | Path, *, arms: object = None) -> Trace:
+        """The trace that ``save`` wrote. If its arms were a data frame, give that again: its rewards are not saved."""
         from dpbandits.simulation.files import load
 
-        return load(path)
+        return load(path, arms)
 
     def only(self, runs: Integers) -> Trace:
         """These runs alone."""
