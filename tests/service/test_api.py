@@ -263,6 +263,8 @@ def test_an_arm_can_be_added_where_every_statistic_is_an_arms_own(client: TestCl
     assert answer.json()["arms"] == ["red", "green", "blue", "violet"]
     assert decide(client)["arm"] == "violet"  # of which nothing is known
     assert folded(client)["responses"]["used"] == 6
+    for change in ({"status": "paused"}, {"status": "running", "add_arm": "black"}, {"paused_arms": ["red"]}):
+        assert client.patch("/v1/experiments/shop", json=change).status_code == 200
     create(client, "tree", policy="private-ucb", horizon=1000)
     refused = client.patch("/v1/experiments/tree", json={"add_arm": "violet"})
     assert refused.status_code == 422

@@ -81,6 +81,7 @@ class State:
         self.deputy = False  # whether this is a copy that decides while another one folds: it never draws noise
         self._kept = _Kept(self) if desk.by_stint else self.curator
         self._part = desk.window / PARTS if desk.window < math.inf else math.inf
+        self._ticked = -math.inf
         self._look = -math.inf  # when the oldest decisions stop waiting, at the earliest
         self.pause(paused)
 
@@ -161,6 +162,9 @@ class State:
 
     def tick(self, now: float, noise: Any) -> None:
         """Let time pass: close a stint whose window is over, and no longer wait for what is too late."""
+        if now == self._ticked:
+            return
+        self._ticked = now
         if not self.deputy:
             self.desk.tick(self._kept, now, noise)
         if now < self._look or self.desk.window == math.inf:
