@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,12 @@ def reproduce(
     cluster: str | None = None,
     fresh: bool = False,
     watch: Watch | None = None,
+    answered: Callable[[list[Section]], None] | None = None,
 ) -> list[Section]:
     """Reproduce ``target`` (a paper, ``paper/figure``, or everything); write figures, data and the report to ``out``.
 
-    Runs that ``out`` already holds are not simulated again. ``watch`` is called with the progress.
+    Runs that ``out`` already holds are not simulated again. ``watch`` is called with the progress, and ``answered``
+    with the verdicts, before the figures are drawn.
     """
     figures, folder = select(target), Path(out)
     started = time.perf_counter()
@@ -40,20 +43,24 @@ def reproduce(
     cells = {figure.path: figure.cells(scale) for figure in figures}
     with engine(cluster, workers) as where, output.open_folder(folder, settings, fresh=fresh) as results:
         fill([cell for each in cells.values() for cell in each.values()], results, where, watch)
-        sections = []
-        for figure in figures:
-            played = traces(cells[figure.path], results)
-            section = Section(
-                figure.path,
-                figure.title,
-                papers()[figure.paper],
-                figure.settings + (QUICK if scale == "quick" else ""),
-                cells[figure.path],
-                figure.plot(played, scale),
-                figure.score(played, scale),
-            )
-            output.write_section(folder, section, played, f"scale {scale}, seed {SEED}, dpbandits {__version__}")
-            sections.append(section)
+        played = {path: traces(each, results) for path, each in cells.items()}
+    sections = [
+        Section(
+            figure.path,
+            figure.title,
+            papers()[figure.paper],
+            figure.settings + (QUICK if scale == "quick" else ""),
+            cells[figure.path],
+            figure.plot(played[figure.path], scale),
+            figure.score(played[figure.path], scale),
+        )
+        for figure in figures
+    ]
+    if answered is not None:
+        answered(sections)
+    for section in sections:
+        caption = f"scale {scale}, seed {SEED}, dpbandits {__version__}"
+        output.write_section(folder, section, played[section.path], caption)
     facts: dict[str, Any] = {"scale": scale, "seed": SEED, **versions()}
     facts["seconds"] = round(time.perf_counter() - started, 1)
     output.write_report(folder, "Reproduction of " + (target or "four papers"), sections, facts)

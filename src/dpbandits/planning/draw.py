@@ -49,6 +49,8 @@ def _against_epsilon(plan: Plan, panel: Axes) -> None:
             points = sorted((o.epsilon, o.regret) for o in plan.outcomes if o.policy == name and o.epsilon is not None)
             panel.plot(*zip(*points, strict=True), color=colour, alpha=0.3, linewidth=0.9)
         best = [o for o in (plan.best(epsilon, trust) for epsilon in asked.epsilons) if o is not None]
+        if not best:  # no policy could be played
+            continue
         x = [o.epsilon for o in best if o.epsilon is not None]
         names = list(dict.fromkeys(o.policy for o in best))
         label = f"best, {TRUST_NAME[trust]}: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"

@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from dpbandits.display import card, shortened, sparkline
+
 IN_RANGE = "rewards are clipped to [0, 1] inside the curator"
 ANY_REAL = "any reward: it passes through the logistic function inside the curator"
 
@@ -19,6 +21,9 @@ class Guarantee:
 
     >>> Guarantee.central(1.0).epsilon, Guarantee.none().epsilon
     (1.0, inf)
+    >>> print(Guarantee.local(1.0))
+    Local differential privacy with epsilon 1 for one reward, against whoever sees the responses, if rewards are clipped
+    to [0, 1] inside the curator.
     """
 
     epsilon: float | None
@@ -47,9 +52,44 @@ class Guarantee:
         """The same guarantee with one more condition."""
         return dataclasses.replace(self, conditions=f"{self.conditions}; {condition}")
 
+    def within(self, low: float, high: float) -> Guarantee:
+        """The same guarantee for rewards that are mapped from a range to [0, 1]."""
+        return self.under(f"rewards are first clipped to [{low:g}, {high:g}] and mapped to [0, 1]")
+
+    @property
+    def size(self) -> str:
+        """Epsilon and delta in words."""
+        epsilon = "each user's own epsilon" if self.epsilon is None else f"epsilon {self.epsilon:g}"
+        return epsilon + (f" and delta {self.delta:.3g}" if self.delta else "")
+
+    def __str__(self) -> str:
+        if self.trust == "none":
+            return "No privacy is promised: whoever decides sees the rewards."
+        return (
+            f"{self.trust.capitalize()} differential privacy with {self.size} for {self.unit}, "
+            f"against whoever sees the {self.view}, if {self.conditions}."
+        )
+
+    def _repr_html_(self) -> str:
+        return card([shortened(f"{self.trust} privacy, {self.size}"), str(self)], self.picture())
+
+    def picture(self) -> str:
+        """How often the best adversary detects a reward (up) at each rate of false alarms (right)."""
+        if self.epsilon is None:
+            return ""
+        rates = [number / 50 for number in range(51)]
+        return sparkline([_detected(rate, self.epsilon, self.delta) for rate in rates], rates)
+
     def to_json(self) -> dict[str, Any]:
         """JSON-ready. Epsilon is null if it is infinite, and if each user has their own; ``conditions`` says which."""
         record = dataclasses.asdict(self)
         if self.epsilon is not None and math.isinf(self.epsilon):
             record["epsilon"] = None
         return record
+
+
+def _detected(rate: float, epsilon: float, delta: float) -> float:
+    """The largest share of detections at this rate of false alarms (Kairouz, Oh & Viswanath 2015)."""
+    if epsilon > 700.0:
+        return 1.0
+    return min(1.0, math.exp(epsilon) * rate + delta, 1.0 - math.exp(-epsilon) * (1.0 - delta - rate))
