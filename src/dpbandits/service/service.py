@@ -327,7 +327,7 @@ class Service:
         )
         state = run.state.copy()
         if len(experiment.arms) > len(before.arms):
-            state = extended(state, experiment.policy)
+            state = extended(state)
         return experiment, state
 
     def _change(
