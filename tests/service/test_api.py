@@ -263,12 +263,14 @@ def test_an_arm_can_be_added_where_every_statistic_is_an_arms_own(client: TestCl
     assert answer.json()["arms"] == ["red", "green", "blue", "violet"]
     assert decide(client)["arm"] == "violet"  # of which nothing is known
     assert folded(client)["responses"]["used"] == 6
+    for change in ({"status": "paused"}, {"status": "running", "add_arm": "black"}, {"paused_arms": ["red"]}):
+        assert client.patch("/v1/experiments/shop", json=change).status_code == 200
     create(client, "tree", policy="private-ucb", horizon=1000)
     refused = client.patch("/v1/experiments/tree", json={"add_arm": "violet"})
     assert refused.status_code == 422
-    assert "was made for the number of arms" in refused.json()["detail"]
-    create(client, "all", policy="dp-ucb")
-    assert "change together" in client.patch("/v1/experiments/all", json={"add_arm": "x"}).json()["detail"]
+    assert "depend on how many arms there are" in refused.json()["detail"]
+    create(client, "turns", policy="dp-se", horizon=1000)
+    assert "cannot be paused" in client.patch("/v1/experiments/turns", json={"paused_arms": ["red"]}).json()["detail"]
 
 
 def test_held_out_users_and_chance(client: TestClient) -> None:

@@ -146,12 +146,14 @@ class _Work:
         self.used: dict[tuple[int, int], int] = {}  # responses by experiment and arm
         self.asked: dict[tuple[int, str], list[Made]] = {}
         self.told: dict[tuple[int, str, int], tuple[str, int | None]] = {}
+        self.read: set[tuple[int, str]] = set()  # decisions of which all answers are in ``told``
         self.contents: list[tuple[tuple[int, str, int], float]] = []
 
     def do(self, job: Ask | Tell | Tick) -> Any:
         if isinstance(job, Ask):
             return self.ask(job)
         if isinstance(job, Tell):
+            self.read_answers(job.items)
             return [self.tell(item) for item in job.items]
         for run in self.books.runs.values():
             if run.state.desk.by_stint and run.state.desk.closing[0] < self.batch.now and run.experiment.active:
@@ -206,16 +208,23 @@ class _Work:
         stored: int = self.cursor.fetchone()[0]
         return stored + sum(n for key, n in self.batch.people.items() if key[:2] == (experiment, person))
 
+    def read_answers(self, items: list[Item]) -> None:
+        """Read what is stored for these decisions: a lease in one look, a single decision by its key."""
+        leases = {(item.token.experiment, item.token.decision) for item in items}
+        for experiment, decision in leases - self.read:
+            self.read.add((experiment, decision))
+            self.cursor.execute(
+                "select item, outcome, response from answers where experiment = ? and decision = ?",
+                (experiment, decision),
+            )
+            for item, outcome, response in self.cursor:
+                self.told[experiment, decision, item] = (outcome, response)
+
     def tell(self, item: Item) -> tuple[str, str]:
         """(status, reason)."""
         token, batch = item.token, self.batch
         key = (token.experiment, token.decision, token.item)
         before = self.told.get(key)
-        if before is None:
-            self.cursor.execute(
-                "select outcome, response from answers where experiment = ? and decision = ? and item = ?", key
-            )
-            before = self.cursor.fetchone()
         if before is not None:
             return self.again(item, key, *before)
         run = self.books.runs[token.experiment]

@@ -327,7 +327,7 @@ class Service:
         )
         state = run.state.copy()
         if len(experiment.arms) > len(before.arms):
-            state = extended(state, experiment.policy)
+            state = extended(state)
         return experiment, state
 
     def _change(
@@ -344,7 +344,8 @@ class Service:
         for arm in newly:
             state.close_on(arm, SystemNoise())
         drawn = int(experiment.server_draws and bool(state.released))
-        made = Run(experiment, state, run.epoch, run.draws + drawn, run.changed + 1)
+        writes = bool(newly) or len(experiment.arms) > len(run.experiment.arms)
+        made = Run(experiment, state, run.epoch, run.draws + drawn, run.changed + writes)
         connection.execute(
             sa.update(experiments)
             .where(experiments.c.id == experiment.id)
@@ -356,7 +357,7 @@ class Service:
                 revision=experiment.revision,
             )
         )
-        if newly or len(experiment.arms) > len(run.experiment.arms):
+        if writes:
             self._write_state(connection, run, made, at)
         self._log(connection, experiment.id, who, action, detail)
 
