@@ -60,9 +60,9 @@ def pulled(name: str, epsilon: float | None, options: dict[str, Any], run: int) 
 
 
 def simulated(name: str, epsilon: float | None, options: dict[str, Any], levels: tuple[float, ...]) -> Any:
-    several = {"levels": list(levels)} if epsilon is None else {}
-    settings = {"horizon": HORIZON, "runs": SIMULATED, "seed": 1, "arm_order": "given", "options": options}
-    return dp.simulate(name, arms=ARMS, epsilon=epsilon, **settings, **several).pulls[:, -1, 0]
+    settings: dict[str, Any] = {"levels": list(levels)} if epsilon is None else {"epsilon": epsilon}
+    settings |= {"horizon": HORIZON, "runs": SIMULATED, "seed": 1, "arm_order": "given", "options": options}
+    return dp.simulate(name, arms=ARMS, **settings).pulls[:, -1, 0]
 
 
 @pytest.mark.parametrize("kind", CASES)
