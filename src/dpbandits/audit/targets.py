@@ -250,8 +250,11 @@ def _binned(rows: Rows, first: int) -> Integers:
     """Bin each column, with about equally many of the ``first`` rows per bin; few distinct values get a bin each."""
     codes = np.zeros(rows.shape, np.int64)
     for j, column in enumerate(rows.T):
-        values = np.unique(column[:first])
+        finite = np.isfinite(column)
+        values = np.unique(column[:first][finite[:first]])
         if len(values) > 4 * BINS:
-            values = np.unique(np.quantile(column[:first], np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
-        codes[:, j] = np.searchsorted(values, column)
+            values = np.unique(np.quantile(column[:first][finite[:first]], np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
+        codes[finite, j] = np.searchsorted(values, column[finite])
+        for code, odd in ((-1, np.isnan(column)), (-2, column == -np.inf), (-3, column == np.inf)):
+            codes[odd, j] = code
     return codes
