@@ -6,13 +6,20 @@ import math
 
 __all__ = [
     "GRID",
+    "corrected",
+    "d_eps",
+    "d_eps_slope",
+    "d_eps_upper",
     "kl",
+    "kl_across",
+    "kl_lower",
     "kl_upper",
     "on_grid",
     "positive_log",
     "power_sum",
     "sigmoid",
     "top_bit",
+    "uncorrected",
     "unit",
 ]
 
@@ -114,6 +121,128 @@ def kl_upper(p: float, budget: float) -> float:
         if step <= 1e-13 * q or q <= p:
             break
     return max(q, p)
+
+
+def kl_lower(q: float, budget: float) -> float:
+    """The smallest p in [0, q] with kl(p, q) <= budget.
+
+    Newton's method, started to the left of the root. kl(., q) is convex and decreasing there, so no step passes the
+    root. The start is Pinsker's bound where it is positive; otherwise it is found by halving.
+
+    >>> round(kl_lower(0.75, 0.143841), 5), kl_lower(0.5, 0.7), kl_lower(0.3, 0.0)
+    (0.5, 0.0, 0.3)
+    """
+    if q <= 0.0 or budget <= 0.0:
+        return q
+    if q >= 1.0:
+        return 1.0
+    if -math.log1p(-q) <= budget:
+        return 0.0
+    p = q - math.sqrt(0.5 * budget)
+    if p <= 0.0:
+        p = 0.5 * q
+        while kl(p, q) < budget:
+            p *= 0.5
+    for _ in range(50):
+        slope = math.log(p / q) - math.log((1.0 - p) / (1.0 - q))
+        step = (kl(p, q) - budget) / -slope if slope < 0.0 else 0.0
+        p += step
+        if step <= 1e-13 * p or p >= q:
+            break
+    return min(p, q)
+
+
+def kl_across(mean: float, gap: float) -> float:
+    """kl(mean, mean + gap), accurate for any gap. ``kl`` suffers from cancellation for gaps below 1e-7.
+
+    >>> round(kl_across(0.5, 0.25), 6), round(kl_across(0.5, 1e-12) / 2e-24, 6)
+    (0.143841, 1.0)
+    """
+    rest = 1.0 - mean
+    if 0.0 < gap < 1e-5 * min(mean, rest):
+        return 0.5 * gap * gap * (1.0 / (mean * rest) + gap * (2.0 / 3.0) * (rest**-2 - mean**-2))
+    return kl(mean, mean + gap)
+
+
+def d_eps(x: float, y: float, epsilon: float) -> float:
+    """inf over z of epsilon |z - x| + kl(z, y), for y in [0, 1] and any x.
+
+    It is the rate at which an epsilon-private policy distinguishes Bernoulli x from Bernoulli y (Azize, Wu, Honda,
+    Orabona, Ito & Basu 2025). For x <= y the closed form is kl(x, y) if x >= z = y e^-epsilon / (1 - y + y e^-epsilon),
+    and -epsilon x - log(1 - y + y e^-epsilon) otherwise. The case x > y follows by symmetry. The value tends to
+    kl(x, y) as epsilon grows, and is about epsilon |x - y| for small epsilon.
+
+    >>> round(d_eps(0.1, 0.8, 0.5), 6), round(d_eps(0.1, 0.8, 50.0) - kl(0.1, 0.8), 6), d_eps(-1.0, 0.0, 2.0)
+    (0.328009, 0.0, 2.0)
+    """
+    if x > y:
+        x, y = 1.0 - x, 1.0 - y
+    shrunk = y * math.exp(-epsilon)
+    normal = 1.0 - y + shrunk
+    if normal <= 0.0 or x * normal >= shrunk:
+        return kl_across(x, y - x)
+    return -epsilon * x - math.log1p(y * math.expm1(-epsilon))
+
+
+def d_eps_slope(x: float, y: float, epsilon: float) -> tuple[float, float]:
+    """The first and the second derivative of ``d_eps`` in y, for 0 < y < 1. The second is never negative.
+
+    >>> first, second = d_eps_slope(0.1, 0.8, 0.5)
+    >>> change = (d_eps(0.1, 0.8 + 1e-6, 0.5) - d_eps(0.1, 0.8 - 1e-6, 0.5)) / 2e-6
+    >>> abs(first - change) < 1e-6, second > 0.0
+    (True, True)
+    """
+    sign = 1.0
+    if x > y:
+        x, y, sign = 1.0 - x, 1.0 - y, -1.0
+    shrunk = y * math.exp(-epsilon)
+    normal = 1.0 - y + shrunk
+    if normal <= 0.0 or x * normal >= shrunk:
+        spread = y * (1.0 - y)
+        return sign * (y - x) / spread, (spread - (y - x) * (1.0 - 2.0 * y)) / (spread * spread)
+    slope = -math.expm1(-epsilon) / normal
+    return sign * slope, slope * slope
+
+
+def d_eps_upper(x: float, budget: float, epsilon: float) -> float:
+    """The largest y in [x, 1] with d_eps(x, y, epsilon) <= budget, for x in [0, 1].
+
+    >>> round(d_eps_upper(0.1, d_eps(0.1, 0.8, 0.5), 0.5), 6), d_eps_upper(0.2, 100.0, 1.0)
+    (0.8, 1.0)
+    """
+    y = kl_upper(x, budget)
+    shrunk = y * math.exp(-epsilon)
+    if x * (1.0 - y + shrunk) >= shrunk:
+        return y
+    return min(math.expm1(-(epsilon * x + budget)) / math.expm1(-epsilon), 1.0)
+
+
+def corrected(evidence: float, correction: float) -> float:
+    """max(0, e - k log(1 + e)): evidence e, less what chance often adds to it. It grows with e.
+
+    >>> corrected(10.0, 0.0), round(corrected(10.0, 1.0), 4), corrected(0.5, 1.5)
+    (10.0, 7.6021, 0.0)
+    """
+    if correction == 0.0:
+        return evidence
+    return max(evidence - correction * math.log1p(evidence), 0.0)
+
+
+def uncorrected(index: float, correction: float) -> float:
+    """The evidence e with ``corrected(e, correction) = index`` > 0: Newton's method on a convex function.
+
+    >>> round(uncorrected(corrected(10.0, 1.5), 1.5), 9), uncorrected(3.0, 0.0)
+    (10.0, 3.0)
+    """
+    if correction == 0.0:
+        return index
+    e = 2.0 * (index + correction) + 1.0
+    for _ in range(50):
+        step = (e - correction * math.log1p(e) - index) / (1.0 - correction / (1.0 + e))
+        e -= step
+        if abs(step) <= 1e-13 * e:
+            break
+    return e
 
 
 def power_sum(first: int, last: int, s: float) -> float:

@@ -15,7 +15,17 @@ import numpy as np
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.types import Floats, Rng
 
-__all__ = ["MARGIN", "NO_LINE", "Agent", "Curator", "Environment", "Population", "Releases"]
+__all__ = [
+    "MARGIN",
+    "NO_LINE",
+    "Agent",
+    "Bounded",
+    "Curator",
+    "Environment",
+    "Likelihood",
+    "Population",
+    "Releases",
+]
 
 #: The line of a stint that stands whatever is observed.
 NO_LINE = -np.inf
@@ -89,6 +99,23 @@ class Releases(Protocol):
 
         The least over the next ``ahead`` rounds; ``ahead=0`` is exact. It grows with confidence, at most linearly.
         """
+
+
+class Likelihood(Releases, Protocol):
+    """Releases of which the curator also tells how well they fit a mean."""
+
+    def misfit(self, arm: int, mean: float) -> float:
+        """Minus the log-likelihood of what was released, if the arm's mean reward were this; up to a constant.
+
+        It is least at the released mean. What exceeds that least value is the evidence against another mean.
+        """
+
+
+class Bounded(Releases, Protocol):
+    """Releases of which the curator also tells an upper confidence bound."""
+
+    def upper(self, arm: int, budget: float) -> float:
+        """The largest mean against which the evidence is at most ``budget``."""
 
 
 class Curator(Releases, Protocol):

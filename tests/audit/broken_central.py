@@ -637,7 +637,7 @@ class ShallowTree(Tree):
             self.raw_nodes[arm, place] = 0.0
             place += 1
         self.raw_nodes[arm, place] = value
-        total = self.releases[arm, place + 1] + laplace(value, float(self.levels - 1), self.epsilon, rng)
+        total = self.releases[arm, place + 1] + laplace(value, float(self.depth - 1), self.epsilon, rng)
         for lower in range(place + 1):
             self.releases[arm, lower] = total
 
@@ -660,7 +660,7 @@ class OnExactNoise(Pair):
 
 
 def _shallow(arms: int, epsilon: float) -> Any:
-    return ShallowTree.start(arms, epsilon=epsilon, horizon=255, scale=1.0)
+    return ShallowTree.start(arms, epsilon=epsilon, horizon=255, width_factor=1.0)
 
 
 def _half(arms: int, epsilon: float) -> Any:

@@ -10,24 +10,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.exploring import first_unready, raised_mean
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.kl_ucb import KLUCB
+from dpbandits.agents.lazy import CoveringUCB, LazyUCB
 from dpbandits.agents.ucb import UCB
-from dpbandits.numerics import kl_upper, positive_log, unit
+from dpbandits.numerics import corrected, kl, kl_lower, kl_upper, positive_log, uncorrected, unit
 from dpbandits.protocols import MARGIN, NO_LINE, Agent, Releases
 from dpbandits.types import Floats, Integers, Rng
 
-__all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingUCB", "skip_ahead"]
+__all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingLazy", "SkippingUCB", "skip_ahead"]
 
-SHORTEST = 4  # rounds of a stint with a line: few enough to cost the line little, enough to save most questions
-SHARE = 0.25  # of the leader's lead that a stint may cost
-KEPT = 0.9  # of the lead that the last look at the rivals found: with less, it is time to look again
+SHORTEST = 4  # rounds of a stint with a line: a longer stint lowers the line, a shorter one asks more often
+SHARE = 0.25  # the share of the leader's lead that a stint may use up
+KEPT = 0.9  # the share of the last computed lead below which all rivals are computed again
+HALF = 0.5  # of the lead of IMED's index that its own growth may cost in a stint
+FARTHEST = 40.0  # leads beyond this one are as good
 LONGEST = 1 << 40
+
+
+class _Indexed(Agent, Protocol):
+    """An agent that plays the arm with the largest index."""
+
+    @property
+    def arms(self) -> int: ...
+
+    def bound(self, releases: Releases, arm: int, t: int) -> float: ...
+
+
+Lazily = TypeVar("Lazily", bound=_Indexed)
 
 
 def skip_ahead(agent: Agent) -> Agent:
@@ -130,7 +145,10 @@ class SkippingUCB(NamedTuple):
 
 
 class SkippingKLUCB(NamedTuple):
-    """KL-UCB in stints: were all coming rewards 0, the leader's index would still be one that no rival reaches.
+    """KL-UCB in stints: the leader stays ahead while its mean is above a line.
+
+    The floor is the rivals' largest index at the end of the stint. The leader's index is above it as long as its mean p
+    has n kl(p, floor) < L, with the n of the end and the L of the start: the line is the least such p.
 
     >>> from dpbandits.curators import Plain
     >>> agent, curator, rng = SkippingKLUCB.start(KLUCB.start(2)), Plain.start(2), np.random.default_rng(0)
@@ -148,72 +166,156 @@ class SkippingKLUCB(NamedTuple):
         return cls(kl_ucb, np.array([2], np.int64))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        arm = self.kl_ucb.act(releases, t, rng)[0]
+        leader = self.kl_ucb.act(releases, t, rng)[0]
         stint = self.attempt[0]
-        while stint > 1 and not self.stands(releases, t, arm, stint):
+        line = NO_LINE
+        while stint > 1:
+            line = self.line(releases, t, leader, stint)
+            if line < math.inf and releases.mean(leader) > line:
+                break
             stint //= 2
         self.attempt[0] = min(2 * stint, LONGEST)
-        return arm, stint, NO_LINE
+        return leader, stint, line if stint > 1 else NO_LINE
 
-    def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
-        """Whether ``leader`` is certain to be chosen for so many rounds."""
+    def line(self, releases: Releases, t: int, leader: int, stint: int) -> float:
+        """The leader is certain to be chosen for so many rounds while its mean is above this."""
         alpha = self.kl_ucb.alpha
         now, later = alpha * positive_log(t), alpha * positive_log(t + stint - 1)
-        if first_unready(releases, self.kl_ucb.arms, t, later) < self.kl_ucb.arms:
-            return False
-        center = unit(releases.lowest(leader, stint - 1) + releases.width(leader, now, stint - 1))
-        floor = kl_upper(center, now / releases.samples(leader, stint - 1)) - MARGIN
+        if now <= 0.0 or first_unready(releases, self.kl_ucb.arms, t, later) < self.kl_ucb.arms:
+            return math.inf
+        floor = 0.0
         for arm in range(self.kl_ucb.arms):
             if arm != leader and self.kl_ucb.reaches(releases, arm, later, floor):
-                return False
-        return True
+                index = kl_upper(raised_mean(releases, arm, later), later / releases.samples(arm, 0))
+                floor = max(floor, index)
+        if floor >= 1.0:
+            return math.inf
+        least = kl_lower(floor + MARGIN, now / releases.samples(leader, stint - 1))
+        return least + MARGIN - releases.width(leader, now, stint - 1)
 
 
 class SkippingIMED(NamedTuple):
-    """IMED in stints: were all coming rewards of the leader 0, its mean and its index would still be the best.
+    """IMED in stints: the chosen arm keeps the least index while its mean is above a line.
+
+    The arm with the largest mean has the index log n. Its rivals' indices are above that as long as its mean is above a
+    line: the largest mean at which a rival's index is log n at the end of the stint. For an arm with a smaller mean, no
+    other index falls while it is played; its own stays below the least of them as long as its mean is above a line.
+    Where the curator's noise has a width, indices change with t, and every choice is made anew.
 
     >>> from dpbandits.curators import Plain
     >>> agent, curator, rng = SkippingIMED.start(IMED.start(2)), Plain.start(2), np.random.default_rng(0)
     >>> curator.counts[:], curator.sums[:] = 1000, (100.0, 900.0)
-    >>> [int(agent.act(curator, 2001, rng)[1]) for _ in range(3)]
-    [2, 4, 8]
+    >>> arm, stint, line = agent.act(curator, 2001, rng)
+    >>> arm, stint > 10**6, round(float(line), 3)
+    (1, True, 0.17)
     """
 
     imed: IMED
-    attempt: Integers  # (1,): the stint to try next
 
     @classmethod
     def start(cls, imed: IMED) -> Self:
         """A fresh agent with the choices of ``imed``."""
-        return cls(imed, np.array([2], np.int64))
+        return cls(imed)
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        arm = self.imed.act(releases, t, rng)[0]
+        imed = self.imed
+        confidence = imed.alpha * positive_log(t)
+        arm = first_unready(releases, imed.arms, t, confidence)
+        if arm < imed.arms:
+            return arm, 1, NO_LINE
+        top, width = 0.0, 0.0
+        for arm in range(imed.arms):
+            top = max(top, raised_mean(releases, arm, confidence))
+            width = max(width, releases.width(arm, confidence, 0))
+        best, least, second = 0, math.inf, math.inf
+        for arm in range(imed.arms):
+            index = imed.divergence(releases, arm, confidence, top)
+            if index < least:
+                best, least, second = arm, index, least
+            elif index < second:
+                second = index
+        if width > 0.0 or t <= imed.arms or second - least <= MARGIN:
+            return best, 1, NO_LINE
+        if releases.mean(best) >= top:
+            rounds, line = self.leading(releases, best, min(second - least, FARTHEST))
+        else:
+            rounds, line = self.exploring(releases, best, top, least, second)
+        if first_unready(releases, imed.arms, t, imed.alpha * positive_log(t + rounds - 1)) < imed.arms:
+            return best, 1, NO_LINE
+        return best, rounds, line
+
+    def leading(self, releases: Releases, leader: int, lead: float) -> tuple[int, float]:
+        """For how long to play the arm with the largest mean, and above which line; ``lead`` is its index's."""
+        n = releases.samples(leader, 0)
+        rounds = max(int(n * math.expm1(HALF * lead)), SHORTEST)
+        own = positive_log(n + rounds) + MARGIN
+        line = 0.0
+        for arm in range(self.imed.arms):
+            if arm == leader:
+                continue
+            count, mean = releases.samples(arm, 0), unit(releases.mean(arm))
+            needed = own - positive_log(count)
+            if mean > line:
+                line = mean
+            if needed > 0.0 and corrected(count * kl(mean, line), self.imed.correction) < needed:
+                line = kl_upper(mean, uncorrected(needed, self.imed.correction) / count)
+        return rounds, line + MARGIN
+
+    def exploring(self, releases: Releases, arm: int, top: float, least: float, second: float) -> tuple[int, float]:
+        """For how long to play an arm with a smaller mean, and above which line."""
+        n = releases.samples(arm, 0)
+        rise = kl(unit(releases.mean(arm)), top) + 1.0 / n  # of its index in a round, if the mean stays
+        rounds = max(int(min(HALF * (second - least) / rise, 1e15)), SHORTEST)
+        most = second - positive_log(n + rounds) - MARGIN
+        if most <= 0.0:
+            return 1, NO_LINE
+        return rounds, kl_lower(top, uncorrected(most, self.imed.correction) / (n + rounds)) + MARGIN
+
+
+class SkippingLazy(NamedTuple, Generic[Lazily]):
+    """An agent whose indices only grow with t while releases stand: the leader stays while no rival can pass it.
+
+    Until the leader's next release its index is at least what it is now, and no rival's is more than at the end.
+
+    >>> from dpbandits.curators import Lazy
+    >>> agent, curator, rng = SkippingLazy.start(LazyUCB.start(2)), Lazy.start(2, epsilon=1.0), np.random.default_rng(0)
+    >>> curator.counts[:], curator.means[:] = 1024, (0.1, 0.9)
+    >>> [int(agent.act(curator, 2001, rng)[1]) for _ in range(3)]
+    [2, 4, 8]
+    """
+
+    lazy: Lazily
+    attempt: Integers  # (1,): the stint to try next
+
+    @classmethod
+    def start(cls, lazy: Lazily) -> Self:
+        """A fresh agent with the choices of ``lazy``."""
+        return cls(lazy, np.array([2], np.int64))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        leader = self.lazy.act(releases, t, rng)[0]
         stint = self.attempt[0]
-        while stint > 1 and not self.stands(releases, t, arm, stint):
+        while stint > 1 and not self.stands(releases, t, leader, stint):
             stint //= 2
         self.attempt[0] = min(2 * stint, LONGEST)
-        return arm, stint, NO_LINE
+        return leader, stint, NO_LINE
 
     def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
-        """Whether ``leader`` is certain to be chosen for so many rounds.
-
-        Its own index is then the logarithm of its count, and its mean is the largest.
-        """
-        later = self.imed.alpha * positive_log(t + stint - 1)
-        if first_unready(releases, self.imed.arms, t, later) < self.imed.arms:
+        """Whether ``leader`` is certain to be chosen for so many rounds."""
+        arms = self.lazy.arms
+        if first_unready(releases, arms, t, 0.0) < arms or releases.lowest(leader, stint - 1) == -math.inf:
             return False
-        low, own = releases.lowest(leader, stint - 1), MARGIN + positive_log(releases.samples(leader, stint - 1))
-        for arm in range(self.imed.arms):
-            if arm != leader and (
-                self.imed.center(releases, arm, later) >= low or self.imed.divergence(releases, arm, later, low) <= own
-            ):
-                return False
-        return True
+        largest = -math.inf
+        for arm in range(arms):
+            if arm != leader:
+                largest = max(largest, self.lazy.bound(releases, arm, t + stint - 1))
+        return largest < self.lazy.bound(releases, leader, t) - MARGIN
 
 
 SKIPPING: dict[type, Callable[[Any], Agent]] = {
     UCB: SkippingUCB.start,
     KLUCB: SkippingKLUCB.start,
     IMED: SkippingIMED.start,
+    LazyUCB: SkippingLazy.start,
+    CoveringUCB: SkippingLazy.start,
 }

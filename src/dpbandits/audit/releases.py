@@ -156,8 +156,9 @@ def played(policy: Policy, rewards: Sequence[float], seed: int) -> tuple[Step, .
 def enter_all(policy: Policy, steps: Sequence[Step], ledger: Ledger) -> None:
     """Enter every release of these rounds into a ledger, which refuses a second draw and losses above its claim.
 
-    A release is identified by the rewards under its noise, and by the curator's raw fields of their arm at that time.
-    So two draws over the same rewards, with nothing new in between, are one release that is drawn twice.
+    A release is identified by its arm, by the rewards under its noise, and by the number of the state of the curator's
+    raw fields at that time: which of the states it is, and not what is in it. So two draws over the same rewards, with
+    nothing new in between, are one release that is drawn twice.
     """
     costs: dict[int, dict[int, Fraction]] = {}
     for loss in itertools.islice(losses(policy.curator, steps, range(len(steps))), len(steps)):
@@ -166,10 +167,18 @@ def enter_all(policy: Policy, steps: Sequence[Step], ledger: Ledger) -> None:
                 f"reward {loss.round + 1} must be under noise, got it unhidden in round {loss.unhidden + 1}"
             )
         for number, cost in loss.costs:
-            costs.setdefault(number, {})[loss.round + 1] = Fraction(cost).limit_denominator(10**9)
+            costs.setdefault(number, {})[loss.round + 1] = _exact(cost)
     rewards = np.random.default_rng(SEED).random(len(steps)).tolist()  # all different, to show any memory of them
     kept = _run(policy.curator, steps, rewards, keep=True).kept
+    states: dict[str, int] = {}
     for number in sorted(costs):
         touched = costs[number]
         arm = steps[min(touched) - 1].arm
-        ledger.enter((arm, tuple(sorted(touched)), kept[number][arm]), touched)
+        state = states.setdefault(kept[number][arm], len(states) + 1)
+        ledger.enter(("arm", arm, "rewards", tuple(sorted(touched)), "state", state), touched)
+
+
+def _exact(cost: float) -> Fraction:
+    """The simple fraction that a cost was before it was rounded, whatever its size: 1/3, and 1/10^12 too."""
+    digits, _, power = f"{cost:.16e}".partition("e")
+    return Fraction(digits).limit_denominator(10**9) * Fraction(10) ** int(power)

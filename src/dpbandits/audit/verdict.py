@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dpbandits import __version__
+from dpbandits.display import card, shortened
+from dpbandits.privacy.guarantee import Guarantee
 
 __all__ = ["NOT_REFUTED", "PROVED", "REFUSED", "ROUNDING", "VACUOUS", "VIOLATED", "Verdict"]
 
@@ -16,7 +18,7 @@ PROVED, VACUOUS, NOT_REFUTED, VIOLATED, REFUSED = "proved", "vacuous", "not refu
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """The outcome of one audit.
 
@@ -70,6 +72,19 @@ class Verdict:
             if record[name] is not None and math.isinf(record[name]):
                 record[name] = None
         return {**record, "version": __version__}
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            ["Verdict: " + line if number == 0 else "  " + line for number, line in enumerate(self._few())]
+        )
+
+    def _repr_html_(self) -> str:
+        claim = Guarantee.central(self.claim, self.delta)
+        return card(self._few(), claim.picture())
+
+    def _few(self) -> list[str]:
+        """The verdict, the claim, and what was found."""
+        return [*str(self).splitlines()[:3], f"domain      {shortened(self.domain, 90)}"]
 
     def __str__(self) -> str:
         delta = f", delta {self.delta:.3g}" if self.delta else ""

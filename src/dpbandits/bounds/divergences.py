@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from dpbandits.errors import InputError
-from dpbandits.numerics import kl
+from dpbandits.numerics import d_eps, kl_across
 from dpbandits.types import Floats
 
 __all__ = [
@@ -66,44 +66,13 @@ class Law:
         return math.fsum(x * w for x, w in zip(self.support, self.weights, strict=True))
 
 
-def kl_across(mean: float, gap: float) -> float:
-    """kl(mean, mean + gap), accurate for any gap. ``numerics.kl`` suffers from cancellation for gaps below 1e-7.
-
-    >>> round(kl_across(0.5, 0.25), 6), round(kl_across(0.5, 1e-12) / 2e-24, 6)
-    (0.143841, 1.0)
-    """
-    rest = 1.0 - mean
-    if 0.0 < gap < 1e-5 * min(mean, rest):
-        return 0.5 * gap * gap * (1.0 / (mean * rest) + gap * (2.0 / 3.0) * (rest**-2 - mean**-2))
-    return kl(mean, mean + gap)
-
-
-def d_eps(x: float, y: float, epsilon: float) -> float:
-    """inf over z of epsilon |z - x| + kl(z, y).
-
-    It is the rate at which an epsilon-private policy distinguishes Bernoulli x from Bernoulli y (Azize, Wu, Honda,
-    Orabona, Ito & Basu 2025). For x <= y the closed form is kl(x, y) if x >= z = y e^-epsilon / (1 - y + y e^-epsilon),
-    and -epsilon x - log(1 - y + y e^-epsilon) otherwise. The case x > y follows by symmetry. The value tends to
-    kl(x, y) as epsilon grows, and is about epsilon |x - y| for small epsilon.
-
-    >>> round(d_eps(0.1, 0.8, 0.5), 6), round(d_eps(0.1, 0.8, 50.0) - kl(0.1, 0.8), 6)
-    (0.328009, 0.0)
-    """
-    if x > y:
-        x, y = 1.0 - x, 1.0 - y
-    shrunk = y * math.exp(-epsilon)
-    normal = 1.0 - y + shrunk
-    if normal <= 0.0 or x >= shrunk / normal:
-        return kl_across(x, y - x)
-    return -epsilon * x - math.log1p(y * math.expm1(-epsilon))
-
-
 def d_inf(law: Law, target: float) -> float:
     """inf of KL(law, Q) over distributions Q on [0, 1] with mean above ``target``; infinite if there is no such Q.
 
     Honda & Takemura 2010, Theorem 8: the largest value of E log(1 - s (X - target)) over s in [0, 1/(1 - target)], a
     concave function of one variable.
 
+    >>> from dpbandits.numerics import kl
     >>> round(d_inf(Law.bernoulli(0.3), 0.5) - kl(0.3, 0.5), 12), round(d_inf(Law.of([0.4, 1.0]), 0.9), 6)
     (0.0, 0.293893)
     """

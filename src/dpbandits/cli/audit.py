@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpbandits.cli.shared import Number, app, named_options
+from dpbandits.cli.progress import working
+from dpbandits.cli.shared import Number, app, echo, named_options
 from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def audit() -> None:
 
 def _shared_options() -> list[click.Parameter]:
     return [
-        click.Option(["--epsilon"], help="Epsilon of the policy or curator."),
+        click.Option(["--epsilon"], metavar="E", help="Epsilon of the policy or curator."),
         click.Option(
             ["--option", "options"], multiple=True, metavar="NAME=VALUE", help="Option of the policy; repeatable."
         ),
@@ -54,7 +54,7 @@ def _shared_options() -> list[click.Parameter]:
             ["--alpha"], type=Number(), default="0.001", show_default=True, help="Error probability of the lower bound."
         ),
         click.Option(["--horizon"], type=Number(), help="Rounds.  [default: 128 exact, 30 otherwise]"),
-        click.Option(["--seed"], type=Number(), default="0", show_default=True),
+        click.Option(["--seed"], type=Number(), default="0", show_default=True, help="Seed of all random numbers."),
         click.Option(["--anytime"], is_flag=True, help="Stop as soon as the claim is refuted."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document on standard output."),
     ]
@@ -71,7 +71,7 @@ def _audited(command: Callable[..., None]) -> Callable[..., None]:
 @_audited
 def policy(name: str, **given: Any) -> None:
     """Check the guarantee of the policy NAME, for two arms."""
-    _report(_policy(name, given), given["as_json"])
+    _report(lambda: _policy(name, given), given["as_json"])
 
 
 @audit.command()
@@ -91,10 +91,11 @@ def curator(name: str, **given: Any) -> None:
         raise InputError("option", f"and horizon are not parameters of a curator, got them for {name}")
     if given["exact"]:
         _refuse_trials(given)
-        _report(verify_curator(name, given["epsilon"], given["claim"]), given["as_json"])
+        _report(lambda: verify_curator(name, given["epsilon"], given["claim"]), given["as_json"])
     else:
         claim = given["claim"] or _epsilon(given) or 0.0
-        _report(_attack_responder(responder(name, given["epsilon"]), claim, given), given["as_json"])
+        made = responder(name, given["epsilon"])
+        _report(lambda: _attack_responder(made, claim, given), given["as_json"])
 
 
 def _own(target: str) -> Callable[..., None]:
@@ -105,7 +106,7 @@ def _own(target: str) -> Callable[..., None]:
 
         function = lookup.own(target)
         if users_fault("cannot be made", lambda: lookup.takes(function, "arms")):
-            _report(_policy(function, given), given["as_json"])
+            _report(lambda: _policy(function, given), given["as_json"])
             return
         if given["exact"]:
             raise InputError("exact", f"needs a policy; {target} makes a curator: use --trials")
@@ -113,7 +114,7 @@ def _own(target: str) -> Callable[..., None]:
         if claim is None:
             raise InputError("claim", f"is required by {target}, got none")
         made = users_fault("cannot be made", lambda: own_curator(function, target, _epsilon(given)))
-        _report(_attack_responder(made, claim, given), given["as_json"])
+        _report(lambda: _attack_responder(made, claim, given), given["as_json"])
 
     return command
 
@@ -157,7 +158,9 @@ def _epsilon(given: dict[str, Any]) -> float | None:
     return float(rational("epsilon", text)) if "/" in text else number("epsilon", text)
 
 
-def _report(verdict: Verdict, as_json: bool) -> None:
-    click.echo(json.dumps(verdict.to_json(), allow_nan=False) if as_json else str(verdict))
+def _report(check: Callable[[], Verdict], as_json: bool) -> None:
+    with working("audit"):
+        verdict = check()
+    echo(json.dumps(verdict.to_json(), allow_nan=False) if as_json else str(verdict))
     if verdict.exit_status:
-        sys.exit(verdict.exit_status)
+        raise click.exceptions.Exit(verdict.exit_status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import NO_LINE, Curator, Environment
@@ -84,3 +84,9 @@ class OneByOne(NamedTuple, Generic[Inner]):
 
     def width(self, arm: int, confidence: float, ahead: int) -> float:
         return self.inner.width(arm, confidence, ahead)
+
+    def misfit(self: Any, arm: int, mean: float) -> float:
+        return self.inner.misfit(arm, mean)
+
+    def upper(self: Any, arm: int, budget: float) -> float:
+        return self.inner.upper(arm, budget)

@@ -1,0 +1,69 @@
+"""Any agent, asked only when the played arm's count has grown by a factor."""
+
+from __future__ import annotations
+
+import math
+from typing import Generic, NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from dpbandits.checks import at_least, positive
+from dpbandits.errors import InputError
+from dpbandits.protocols import NO_LINE, Agent, Releases
+from dpbandits.types import Integers, Rng
+
+__all__ = ["Geometric", "batches"]
+
+Inner = TypeVar("Inner", bound=Agent)
+
+LEAST_RATIO = 1.05
+HORIZON = 2.0**53
+
+
+class Geometric(NamedTuple, Generic[Inner]):
+    """Play what ``inner`` chooses until that arm has n' = max(n + 1, ceil(ratio n)) plays; the first time, ``first``.
+
+    >>> from dpbandits.agents import UCB
+    >>> from dpbandits.curators import Batch
+    >>> agent, curator = Geometric.start(2, UCB.start(2), ratio=1.5, first=4), Batch.start(2, epsilon=1.0)
+    >>> agent.act(curator, 1, None)
+    (0, 4, -inf)
+    """
+
+    inner: Inner
+    ratio: float
+    first: int
+    pulls: Integers
+
+    @classmethod
+    def start(cls, arms: int, inner: Inner, *, ratio: float, first: int) -> Self:
+        """A fresh agent around a fresh ``inner``."""
+        ratio, first = positive("ratio", ratio), at_least("first", first, 1)
+        if ratio < LEAST_RATIO:
+            raise InputError("ratio", f"must be at least {LEAST_RATIO}, got {ratio}")
+        return cls(inner, ratio, first, np.zeros(arms, np.int64))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        arm = self.inner.act(releases, t, rng)[0]
+        stint = int(self.next(self.pulls[arm]) - self.pulls[arm])
+        self.pulls[arm] += stint
+        return arm, stint, NO_LINE
+
+    def next(self, plays: int) -> int:
+        """How many plays an arm has after its next batch."""
+        if plays == 0:
+            return self.first
+        return max(plays + 1, int(min(math.ceil(self.ratio * plays), 2.0**62)))
+
+
+def batches(ratio: float, first: int) -> int:
+    """How many batches of an arm there can be within 2^53 rounds.
+
+    >>> batches(1.5, 4), batches(2.0, 1)
+    (89, 54)
+    """
+    agent = Geometric.start(1, None, ratio=ratio, first=first)  # type: ignore[type-var]
+    plays, count = agent.next(0), 1
+    while plays < HORIZON:
+        plays, count = agent.next(plays), count + 1
+    return count

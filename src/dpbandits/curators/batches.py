@@ -1,0 +1,165 @@
+"""The central model, released once for each stint, and every release kept: one noisy sum for each batch of an arm."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from dpbandits.checks import at_least, positive
+from dpbandits.curators.common import Trusted
+from dpbandits.mechanisms import laplace
+from dpbandits.numerics import d_eps, d_eps_slope, d_eps_upper, unit
+from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.protocols import Environment
+from dpbandits.types import Floats, Integers, Rng
+
+LOW, HIGH = 1e-9, 1.0 - 1e-9  # estimates of a mean are not closer to 0 and 1 than this
+STEPS = 60  # of Newton's method, or halvings
+
+
+class BatchesFields(NamedTuple):
+    """The fields of both curators."""
+
+    epsilon: float
+    raw_counts: Integers  # (arms,): of the open stint
+    raw_sums: Floats  # (arms,)
+    counts: Integers  # (arms,): rewards in all closed stints
+    batches: Integers  # (arms,): closed stints
+    sizes: Integers  # (arms, most): rewards in each
+    sums: Floats  # (arms, most): the noisy sum of each
+
+
+class Batches(Trusted, BatchesFields):
+    """What both curators do alike: the noisy sum of each closed stint is released once, and kept.
+
+    Every reward is in one stint, whose sum moves by at most 1 with it, so noise of scale 1/epsilon makes everything
+    epsilon-private, for ever. If an arm has more than ``most`` stints, the last ones share a place.
+    """
+
+    __slots__ = ()
+
+    by_stint = True
+    counts_ahead = False
+
+    @classmethod
+    def start(cls, arms: int, *, epsilon: float, most: int = 64) -> Self:
+        """A fresh curator with room for ``most`` batches of each arm."""
+        counts, most = np.zeros((3, arms), np.int64), at_least("most", most, 1)
+        sizes, sums = np.zeros((arms, most), np.int64), np.zeros((arms, most))
+        return cls(positive("epsilon", epsilon), counts[0], np.zeros(arms), counts[1], counts[2], sizes, sums)
+
+    def guarantee(self) -> Guarantee:
+        return Guarantee.central(self.epsilon)
+
+    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
+        self.raw_counts[arm] += 1
+        self.raw_sums[arm] += unit(response)
+
+    def close(self, arm: int, rng: Rng) -> None:
+        n, most = self.raw_counts[arm], self.sizes.shape[1]
+        noisy = laplace(self.raw_sums[arm], 1.0, self.epsilon, rng)
+        if self.batches[arm] < most:
+            self.sums[arm, self.batches[arm]] = noisy
+            self.sizes[arm, self.batches[arm]] = n
+            self.batches[arm] += 1
+        else:
+            self.sums[arm, most - 1] += noisy
+            self.sizes[arm, most - 1] += n
+        self.counts[arm] += n
+        self.raw_counts[arm] = 0
+        self.raw_sums[arm] = 0.0
+
+    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
+        self.raw_counts[arm] += n
+        self.raw_sums[arm] += environment.total(arm, n, rewards)
+        return n
+
+    def average(self, arm: int) -> float:
+        """The sum of all noisy sums, divided by the rewards in them."""
+        total = 0.0
+        for batch in range(self.batches[arm]):
+            total += self.sums[arm, batch]
+        return total / self.counts[arm]
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        return -math.inf
+
+    def samples(self, arm: int, ahead: int) -> float:
+        return float(self.counts[arm])
+
+
+class RunningSum(Batches):
+    """The curator of DP-KLUCB and DP-IMED: only the sum of all noisy sums is looked at.
+
+    After m batches it carries m noises, while the divergence d_eps accounts for one.
+
+    >>> curator, rng = RunningSum.start(2, epsilon=1e6), np.random.default_rng(0)
+    >>> for reward in (1.0, 0.0):
+    ...     curator.add(0, reward, 0.0, rng), curator.close(0, rng)
+    (None, None)
+    (None, None)
+    >>> round(float(curator.mean(0)), 3), curator.samples(0, 0)
+    (0.5, 2.0)
+    """
+
+    __slots__ = ()
+
+    def mean(self, arm: int) -> float:
+        return unit(self.average(arm))
+
+    def misfit(self, arm: int, mean: float) -> float:
+        return self.counts[arm] * d_eps(self.mean(arm), mean, self.epsilon)
+
+    def upper(self, arm: int, budget: float) -> float:
+        return d_eps_upper(self.mean(arm), budget / self.counts[arm], self.epsilon)
+
+
+class BatchLikelihood(Batches):
+    """The curator of DP-GLR-IMED: the joint likelihood of all noisy sums.
+
+    Up to a saddle-point approximation, minus the log-likelihood of a noisy sum S of n rewards is n d_eps(S/n, mean),
+    with S/n not clipped. Their sum over the batches is convex in the mean. The slope of each is bounded, so a batch
+    with a large noise moves the estimate little, and small noisy batches count little beside large ones.
+
+    >>> curator, rng = BatchLikelihood.start(2, epsilon=1e6), np.random.default_rng(0)
+    >>> for reward in (1.0, 0.0):
+    ...     curator.add(0, reward, 0.0, rng), curator.close(0, rng)
+    (None, None)
+    (None, None)
+    >>> round(float(curator.mean(0)), 3), curator.samples(0, 0)
+    (0.5, 2.0)
+    """
+
+    __slots__ = ()
+
+    def mean(self, arm: int) -> float:
+        """The mean at which the misfit is least: Newton's method, with halving where it would leave the bracket."""
+        low, high = LOW, HIGH
+        mean = min(max(self.average(arm), 0.01), 0.99)
+        for _ in range(STEPS):
+            slope, bend = 0.0, 0.0
+            for batch in range(self.batches[arm]):
+                n = self.sizes[arm, batch]
+                first, second = d_eps_slope(self.sums[arm, batch] / n, mean, self.epsilon)
+                slope += n * first
+                bend += n * second
+            if slope > 0.0:
+                high = mean
+            else:
+                low = mean
+            step = -slope / bend if bend > 0.0 else math.inf
+            if not low < mean + step < high:
+                step = 0.5 * (low + high) - mean
+            mean += step
+            if abs(step) <= 1e-12:
+                break
+        return mean
+
+    def misfit(self, arm: int, mean: float) -> float:
+        total = 0.0
+        for batch in range(self.batches[arm]):
+            n = self.sizes[arm, batch]
+            total += n * d_eps(self.sums[arm, batch] / n, mean, self.epsilon)
+        return total

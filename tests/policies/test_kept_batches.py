@@ -1,0 +1,105 @@
+"""DP-KLUCB, DP-IMED and DP-GLR-IMED against a second implementation, reference values and their closed forms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import naive
+import numpy as np
+import pytest
+
+import dpbandits as dp
+from dpbandits.agents import batches
+from dpbandits.curators import BatchLikelihood
+from dpbandits.numerics import d_eps, d_eps_slope, d_eps_upper
+from dpbandits.policies import lookup
+
+
+def played(policy: Any, rounds: int, seed: int) -> Any:
+    """Yields (t, arm, stint, what was released of each arm) before each stint."""
+    rng, curator = np.random.default_rng(seed), policy.curator
+    means, t = (0.9, 0.4, 0.7), 1
+    while t <= rounds:
+        arm, stint, _ = policy.agent.act(curator, t, rng)
+        released = [
+            [(int(curator.sizes[a, b]), float(curator.sums[a, b])) for b in range(curator.batches[a])] for a in range(3)
+        ]
+        yield t, arm, stint, released
+        for _ in range(stint):
+            curator.add(arm, float(rng.random() < means[arm]), 0.0, rng)
+        curator.close(arm, rng)
+        t += stint
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+@pytest.mark.parametrize("name", ["dp-klucb", "dp-imed", "dp-glr-imed"])
+def test_the_arm_with_the_best_index_is_played_until_its_count_has_grown(name: str, epsilon: float) -> None:
+    make = lookup.find(name)
+    policy = make(arms=3, epsilon=epsilon, first=3)
+    ratio = policy.settings["ratio"]
+    for t, arm, stint, released in played(policy, 3000, 1):
+        n = sum(size for size, _ in released[arm])
+        assert stint == (3 if n == 0 else max(n + 1, math.ceil(ratio * n)) - n)
+        if all(released):
+            index = {
+                "dp-klucb": lambda r, t: naive.dp_klucb(r, epsilon, t),
+                "dp-imed": lambda r, t: naive.dp_imed(r, epsilon),
+                "dp-glr-imed": lambda r, t: naive.dp_glr_imed(r, epsilon, 1.5),
+            }[name](released, t)
+            assert index[arm] <= min(index) + 1e-6 * (1.0 + abs(min(index)))
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "arms", "epsilon", "reference"),
+    [
+        ("dp-klucb", {"first": 1}, "@azize2022-c3", 1.0, 143),
+        ("dp-klucb", {}, "@azize2022-c1", 1.0, 694),
+        ("dp-klucb", {}, "@azize2022-c2", 0.1, 924),
+        ("dp-glr-imed", {}, "@azize2022-c1", 1.0, 489),
+        ("dp-glr-imed", {}, "@azize2022-c2", 0.1, 959),
+        ("dp-glr-imed", {"correction": 0}, "@azize2022-c2", 1.0, 132),
+        ("dp-glr-imed", {}, "0.5,0.49", 0.1, 572),
+    ],
+)
+def test_regret_is_that_of_an_independent_simulation(
+    policy: str, options: dict[str, Any], arms: str, epsilon: float, reference: float
+) -> None:
+    """At 5 standard errors and 2 % for the reference's own error (1000 runs or more, rounded)."""
+    trace = dp.simulate(policy, arms=arms, epsilon=epsilon, horizon=10**7, runs=300, seed=1, options=options)
+    assert abs(trace.final_regret.mean() - reference) <= 5 * trace.stderr[-1] + 0.02 * reference
+
+
+def test_the_closed_forms_are_what_a_search_finds() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        x, y, epsilon = rng.uniform(-1, 2), rng.uniform(0.01, 0.99), 10.0 ** rng.uniform(-2, 1)
+        assert d_eps(x, y, epsilon) == pytest.approx(naive.d_eps(x, y, epsilon), rel=1e-7, abs=1e-9)
+        h = 1e-6
+        first, second = d_eps_slope(x, y, epsilon)
+        around = [d_eps(x, y + step, epsilon) for step in (-h, 0.0, h)]
+        assert first == pytest.approx((around[2] - around[0]) / (2 * h), rel=1e-3, abs=1e-3)
+        assert second >= 0.0
+        x = min(max(x, 0.0), 1.0)
+        upper = d_eps_upper(x, 0.1, epsilon)
+        assert x <= upper <= 1.0
+        assert d_eps(x, upper, epsilon) <= 0.1 + 1e-9
+        assert upper == 1.0 or d_eps(x, upper, epsilon) == pytest.approx(0.1, rel=1e-6)
+
+
+def test_a_batch_with_a_huge_noise_moves_the_estimate_little() -> None:
+    """The slope of a batch's likelihood is bounded by its size times about epsilon; a plain mean has no such bound."""
+    curator = BatchLikelihood.start(2, epsilon=0.1)
+    curator.batches[0], curator.counts[0] = 2, 1010
+    curator.sizes[0, :2], curator.sums[0, :2] = (10, 1000), (-900.0, 500.0)
+    assert curator.average(0) < -0.35
+    assert abs(curator.mean(0) - 0.5) < 0.01
+
+
+def test_there_is_room_for_every_batch() -> None:
+    for ratio, first in ((1.05, 1), (1.5, 4), (2.0, 10), (8.0, 1)):
+        policy: Any = dp.policies.dp_glr_imed(arms=2, epsilon=1.0, ratio=ratio, first=first)
+        n, count = 0, 0
+        while n < 2**53:
+            n, count = policy.agent.next(n), count + 1
+        assert count == batches(ratio, first) == policy.curator.sums.shape[1]
