@@ -12,11 +12,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpbandits.client.device import encode
 from dpbandits.exact import (
     BernoulliCurator,
     LaplaceCurator,
     LocalCurator,
+    Probability,
     RandomisedResponse,
     RiggedNoise,
     SigmoidCurator,
@@ -25,11 +25,31 @@ from dpbandits.exact import (
     rational,
 )
 from dpbandits.exact.sampling import bit_probabilities
+from dpbandits.exact.wire import encode
 
 FILE = Path(__file__).with_name("vectors.json")
 
 GOOD = ("0.1", "1/3", "2/6", "1", "007", "0.50", "1000", "0.000001", "12345678901234567890.5")
-BAD = ("", "0", "0.0", "0/3", "-1", "+1", "1e-3", " 1", "1\n", "1/0", "1/", "/3", ".5", "1.", "1/2.5", "nan", "9" * 201)
+BAD = (
+    "",
+    "0",
+    "0.0",
+    "0/3",
+    "-1",
+    "+1",
+    "1e-3",
+    " 1",
+    "1\n",
+    "1/0",
+    "1/",
+    "/3",
+    ".5",
+    "1.",
+    "1/2.5",
+    "nan",
+    "9" * 201,
+    "0." + "3" * 150,
+)
 LEVELS = ("0.000001", "0.01", "0.1", "1/3", "0.5", "1", "2.5", "10", "100", "1000", "1000000")
 REWARDS = ("0", "1", "0.3", "0.5", "1e-15", "-2.5", "7", "NaN", "Infinity", "-Infinity")
 
@@ -83,6 +103,29 @@ def response(curator: str, epsilon: str, reward: str, entropy: Iterator[int]) ->
     }
 
 
+def thresholds(epsilon: str) -> Iterator[dict[str, Any]]:
+    """The first two words that each random word of a draw is compared with, and what a smaller random word adds.
+
+    The reward is 0. ``before`` random words come first: Convert-to-Bernoulli compares one with the reward.
+    """
+    lie = logistic(Fraction(epsilon))
+    for curator, before in (("randomisedResponse", 0), ("bernoulliCurator", 1)):
+        yield {"curator": curator, "epsilon": epsilon, "before": before, "words": [_two(lie)], "adds": ["1"]}
+    coins = bit_probabilities(Fraction(epsilon) / 2**16)
+    adds = [1 << place for place in reversed(range(len(coins)))]
+    yield {
+        "curator": "laplaceCurator",
+        "epsilon": epsilon,
+        "before": 0,
+        "words": 2 * [_two(coin) for coin in coins],
+        "adds": [*map(str, adds), *(str(-step) for step in adds)],
+    }
+
+
+def _two(probability: Probability) -> list[str]:
+    return [f"{probability.word(k):016x}" for k in range(2)]
+
+
 def vectors() -> dict[str, Any]:
     """All of them."""
     responses = [
@@ -104,6 +147,7 @@ def vectors() -> dict[str, Any]:
             }
             for level in LEVELS
         ],
+        "thresholds": [row for level in ("0.000001", "0.1", "1/3", "1", "2.5", "40") for row in thresholds(level)],
         "responses": responses + ties,
     }
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import os
+import secrets
 from collections.abc import Iterable
 from contextlib import suppress
 
 from dpbandits.errors import InputError
 
-__all__ = ["MAX_EXACT_INT", "at_least", "flag", "fraction", "known", "nearest", "positive"]
+__all__ = ["MAX_EXACT_INT", "at_least", "flag", "fraction", "known", "nearest", "positive", "seed_of", "workers_of"]
 
 #: The largest integer up to which floats hold every integer exactly.
 MAX_EXACT_INT = 2**53
@@ -19,6 +21,10 @@ MAX_EXACT_INT = 2**53
 def _is_number(value: object) -> bool:
     """Whether a value is a number, Python's or NumPy's, and not a truth value."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _shown(value: object) -> str:
+    return " ".join(str(value).split())[:80]
 
 
 def positive(parameter: str, value: float) -> float:
@@ -31,7 +37,7 @@ def positive(parameter: str, value: float) -> float:
     if _is_number(value) and 0 < value < math.inf:
         with suppress(OverflowError):  # an integer that no float holds
             return float(value)
-    raise InputError(parameter, f"must be positive and finite, got {value!s:.80}")
+    raise InputError(parameter, f"must be positive and finite, got {_shown(value)}")
 
 
 def not_negative(parameter: str, value: float) -> float:
@@ -54,10 +60,30 @@ def at_least(parameter: str, value: float, least: int) -> int:
     """
     whole = _is_number(value) and abs(value) < math.inf and value == int(value)
     if not whole or value < least:
-        raise InputError(parameter, f"must be a whole number of at least {least}, got {value}")
+        raise InputError(parameter, f"must be a whole number of at least {least}, got {_shown(value)}")
     if value > MAX_EXACT_INT:
         raise InputError(parameter, f"must be at most 2^53, got {value!s:.80}")
     return int(value)
+
+
+def seed_of(value: float | None) -> int:
+    """``value`` if it can seed random numbers; a seed that is drawn if it is None.
+
+    >>> seed_of(7), seed_of(None) != seed_of(None)
+    (7, True)
+    """
+    return secrets.randbits(48) if value is None else at_least("seed", value, 0)
+
+
+def workers_of(value: float | None) -> int:
+    """A number of workers; all cores if it is None or, as elsewhere, -1.
+
+    >>> workers_of(2), workers_of(-1) == workers_of(None)
+    (2, True)
+    """
+    if value is None or (_is_number(value) and value == -1):
+        return os.cpu_count() or 1
+    return at_least("workers", value, 1)
 
 
 def flag(parameter: str, value: bool) -> bool:

@@ -17,27 +17,37 @@ decisions that are open. The rules:
 5. So what is closed when depends on counts and on time, and on rewards only through what was released.
 6. Nothing is drawn twice. ``version`` counts what was released: whoever keeps the state stores it, as ``freeze`` writes
    it, whenever the version has changed and before anything that depends on it is shown.
+7. An arm may be paused, and arms may be added, where the policy allows it. If the open stint is on an arm that is
+   paused, it is closed with what has come. Responses to earlier decisions on the arm are still used.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
+from dpbandits.changing import SomeArms, choosing_among, keep, with_more_arms
 from dpbandits.curators.awaiting import awaiting
 from dpbandits.errors import ChoiceError, InputError
-from dpbandits.parts import freeze, in_plain_python, thaw
+from dpbandits.parts import copied, freeze, in_plain_python, thaw
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE, Agent, Curator, Releases
 from dpbandits.types import Floats, Integers, Rng
 
-__all__ = ["Decision", "Desk", "Live", "Status"]
+__all__ = ["Desk", "Live", "OpenDecision", "Status"]
 
 #: What became of a response.
 Status = Literal["used", "late", "missing"]
+
+#: Of the decisions whose window has passed, this many are remembered; older ones count as late whatever became of them.
+MOST_EXPIRED = 1 << 16
+
+#: The longest stint that an agent may ask for.
+LONGEST = 1 << 62
 
 
 class Desk(NamedTuple):
@@ -80,22 +90,31 @@ class Desk(NamedTuple):
         """The arm of the next decision. ``releases`` is what the agent sees of the curator."""
         self.tick(curator, now, noise)
         if self.asked[0] == 0:
-            arm, stint, line = agent.act(releases, self.decisions[0] + 1, choices)
-            if arm < 0 or arm >= len(self.out) or stint < 1:
-                raise ChoiceError("act must return an arm that exists and a stint of at least 1")
-            self.stint[0] += 1
-            self.arm[0], self.asked[0], self.line[0] = arm, stint, line
-            self.given[0], self.arrived[0], self.closing[0] = 0, 0, math.inf
+            self.open(releases, agent, choices)
         arm = int(self.arm[0])
-        self.decisions[0] += 1
-        self.given[0] += 1
-        self.out[arm] += 1
-        if self.given[0] == self.asked[0]:
-            if self.by_stint:
-                self.closing[0] = now + self.window
-            else:
-                self.asked[0] = 0
+        self.hand_out(arm, self.stint[0], now)
         return arm
+
+    def open(self, releases: Releases, agent: Agent, choices: Rng) -> None:
+        """Ask the agent for the next stint."""
+        arm, stint, line = agent.act(releases, self.decisions[0] + 1, choices)
+        if arm < 0 or arm >= len(self.out) or stint < 1:
+            raise ChoiceError("act must return an arm that exists and a stint of at least 1")
+        self.stint[0] += 1
+        self.arm[0], self.asked[0], self.line[0] = arm, stint, line
+        self.given[0], self.arrived[0], self.closing[0] = 0, 0, math.inf
+
+    def hand_out(self, arm: int, stint: int, now: float) -> None:
+        """Count a decision that was made at the time ``now``, in the open stint or outside of it."""
+        self.decisions[0] += 1
+        self.out[arm] += 1
+        if self.asked[0] > 0 and stint == self.stint[0]:
+            self.given[0] += 1
+            if self.given[0] == self.asked[0]:
+                if self.by_stint:
+                    self.closing[0] = now + self.window
+                else:
+                    self.asked[0] = 0
 
     def receive(
         self,
@@ -140,7 +159,7 @@ class Desk(NamedTuple):
         self.asked[0] = 0
 
 
-class Decision(NamedTuple):
+class OpenDecision(NamedTuple):
     """A decision that waits for its response."""
 
     number: int  # its round
@@ -162,16 +181,26 @@ class Live:
     """
 
     def __init__(self, policy: Policy, *, window: float = math.inf) -> None:
-        self.policy = policy.fresh()
-        self.open: dict[int, Decision] = {}  # in the order of time
+        self.open: dict[int, OpenDecision] = {}  # in the order of time
         self.expired: set[int] = set()  # numbers of decisions whose window has passed without a response
-        self._desk = Desk.start(policy.arms, by_stint=self.policy.curator.by_stint, window=window)
-        self.desk = in_plain_python(self._desk)
-        self.agent = in_plain_python(self.policy.agent)
-        self.curator = in_plain_python(self.policy.curator)
-        self.releases = awaiting(self.curator, self.desk.out, window)
+        self.forgotten = 0  # decisions up to this number are no longer among the expired
+        self.paused: set[int] = set()  # arms that are not chosen for now
+        self.pulls = [0] * policy.arms  # decisions by arm
+        desk = Desk.start(policy.arms, by_stint=policy.curator.by_stint, window=window)
+        self._set(policy.fresh(), desk)
 
-    def decide(self, now: float, noise: Rng, choices: Rng) -> Decision:
+    def _set(self, policy: Policy, desk: Desk) -> None:
+        """Play with these parts."""
+        self.policy, self._desk = policy, desk
+        self.desk = in_plain_python(desk)
+        self.curator = in_plain_python(policy.curator)
+        self.releases = awaiting(self.curator, self.desk.out, desk.window)
+        self._some: SomeArms | None = None
+        if self.paused:
+            self._some = choosing_among(policy, tuple(arm for arm in range(policy.arms) if arm not in self.paused))
+        self.agent = in_plain_python(self._some or policy.agent)
+
+    def decide(self, now: float, noise: Rng, choices: Rng) -> OpenDecision:
         """The next decision."""
         made = self.desk.decisions[0]
         if self.policy.horizon is not None and made >= self.policy.horizon:
@@ -179,8 +208,9 @@ class Live:
         if self.desk.window < math.inf:
             self.tick(now, noise)
         arm = self.desk.decide(self.releases, self.curator, self.agent, now, noise, choices)
-        decision = Decision(made + 1, arm, self.desk.stint[0], now)
+        decision = OpenDecision(made + 1, arm, self.desk.stint[0], now)
         self.open[decision.number] = decision
+        self.pulls[arm] += 1
         return decision
 
     @property
@@ -188,15 +218,19 @@ class Live:
         """How often something was released: whole stints, or every response that was used."""
         return self.desk.closed[0] if self.desk.by_stint else self.desk.folded[0]
 
+    def waits(self, number: int) -> bool:
+        """Whether a response to this decision can be taken, be it too late or not."""
+        return number in self.open or number in self.expired or 0 < number <= self.forgotten
+
     def receive(self, number: int, response: float | None, level: float, now: float, noise: Rng) -> Status:
         """Take the response to an open decision; None is a user who sends none. Each decision has one answer."""
         if self.desk.window < math.inf:
             self.tick(now, noise)
         decision = self.open.pop(number, None)
         if decision is None:
-            if number not in self.expired:
+            if not self.waits(number):
                 raise InputError("decision", f"must be one that waits for a response, got {number}")
-            self.expired.remove(number)
+            self.expired.discard(number)
             self.desk.late[0] += 1
             return "late"
         if response is None:
@@ -216,27 +250,126 @@ class Live:
             del self.open[number]
             self.expired.add(number)
             self.desk.out[arm] -= 1
+        if len(self.expired) > MOST_EXPIRED:
+            ordered = sorted(self.expired)
+            self.forgotten = ordered[len(ordered) // 2]
+            self.expired = {number for number in ordered if number > self.forgotten}
+
+    def pause(self, arm: int, noise: Rng) -> None:
+        """Choose this arm no longer. If it has the open stint, that is closed with what has come."""
+        if arm in self.paused:
+            return
+        left = tuple(other for other in range(self.policy.arms) if other != arm and other not in self.paused)
+        choosing_among(self.policy, left)  # refuses what the policy does not allow, before anything changes
+        if self.desk.asked[0] > 0 and self.desk.arm[0] == arm:
+            if self.desk.by_stint and self.desk.arrived[0] > 0:
+                self.desk.close(self.curator, noise)
+            self.desk.asked[0] = 0
+        self._sync()
+        self.paused.add(arm)
+        self._set(self.policy, self._desk)
+
+    def resume(self, arm: int) -> None:
+        """Choose this arm again, with all that is known of it."""
+        self._sync()
+        self.paused.discard(arm)
+        self._set(self.policy, self._desk)
+
+    def add_arm(self) -> int:
+        """One more arm, of which nothing is known; its number."""
+        self._sync()
+        policy, number = with_more_arms(self.policy), self.policy.arms
+        desk = self._desk._replace(out=np.append(self._desk.out, 0))
+        self.pulls.append(0)
+        self._set(policy, desk)
+        return number
+
+    def _sync(self) -> None:
+        """Put what the agent of some arms remembers into the policy's agent."""
+        if self._some is not None:
+            keep(self.policy, self._some)
 
     def freeze(self) -> dict[str, Any]:
         """Everything that the future depends on but time and chance, JSON-ready. It holds open sums of rewards."""
+        self._sync()
         parts = {"desk": self._desk, "agent": self.policy.agent, "curator": self.policy.curator}
         record: dict[str, Any] = {name: freeze(part) for name, part in parts.items()}
         record["desk"] = {name: [_written(x) for x in values] for name, values in record["desk"].items()}
         record["open"] = [list(decision) for decision in self.open.values()]
         record["expired"] = sorted(self.expired)
+        record["forgotten"] = self.forgotten
+        record["paused"] = sorted(self.paused)
+        record["pulls"] = list(self.pulls)
         return record
 
     def thaw(self, record: Mapping[str, Any]) -> None:
         """Take over what ``freeze`` wrote, or refuse what does not fit."""
-        parts = {"desk": self._desk, "agent": self.policy.agent, "curator": self.policy.curator}
-        for name, part in parts.items():
-            frozen = record[name]
-            if name == "desk":
-                frozen = {key: [_read(x) for x in values] for key, values in frozen.items()}
-            thaw(part, frozen)
-        decisions = [Decision(int(a), int(b), int(c), float(d)) for a, b, c, d in record["open"]]
-        self.open = {decision.number: decision for decision in decisions}
-        self.expired = {int(number) for number in record["expired"]}
+        try:
+            self._thaw(record)
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError("text", f"must be a saved session; this one is damaged: {error!r:.80}") from None
+
+    def _thaw(self, record: Mapping[str, Any]) -> None:
+        desk, agent, curator = copied(self._desk), copied(self.policy.agent), copied(self.policy.curator)
+        thaw(desk, {key: [_read(x) for x in values] for key, values in record["desk"].items()})
+        thaw(agent, record["agent"])
+        thaw(curator, record["curator"])
+        opened = [OpenDecision(int(a), int(b), int(c), float(d)) for a, b, c, d in record["open"]]
+        expired, forgotten = {int(number) for number in record["expired"]}, int(record.get("forgotten", 0))
+        paused = {int(arm) for arm in record.get("paused", [])}
+        pulls = [int(count) for count in record.get("pulls", [0] * self.policy.arms)]
+        _check_desk(desk)
+        _check_memory(agent, curator, self.policy.arms)
+        made, arms = int(desk.decisions[0]), self.policy.arms
+        _check("decision", all(1 <= one.number <= made for one in opened))
+        _check("decision", all(1 <= number <= made for number in expired) and 0 <= forgotten <= made)
+        _check("decision", [one.number for one in opened] == sorted({one.number for one in opened} - expired))
+        _check("decision", all(0 <= one.arm < arms and 1 <= one.stint <= desk.stint[0] for one in opened))
+        _check("decision", all(math.isfinite(one.time) for one in opened))
+        waiting = [sum(one.arm == arm for one in opened) for arm in range(arms)]
+        _check("decision", waiting == desk.out.tolist())
+        _check("arm", paused <= set(range(arms)) and len(pulls) == arms and min(pulls) >= 0)
+        self.open, self.expired, self.forgotten = {one.number: one for one in opened}, expired, forgotten
+        self.paused, self.pulls = paused, pulls
+        self._set(dataclasses.replace(self.policy, agent=agent, curator=curator), desk)
+
+
+def _check(what: str, holds: bool) -> None:
+    if not holds:
+        raise InputError("text", f"must be a saved session; this one is damaged: {what} out of range")
+
+
+def _check_desk(desk: Desk) -> None:
+    """Refuse numbers that no run leaves."""
+    arms = len(desk.out)
+    _check("arm", 0 <= desk.arm[0] < arms)
+    counts = (desk.decisions, desk.out, desk.folded, desk.late, desk.closed, desk.stint, desk.given, desk.arrived)
+    _check("count", all((count >= 0).all() for count in counts))
+    made, given, arrived, asked = (int(count[0]) for count in (desk.decisions, desk.given, desk.arrived, desk.asked))
+    _check("count", int(desk.folded[0]) + int(desk.out.sum()) <= made and int(desk.stint[0]) <= made)
+    _check("stint", 0 <= asked <= LONGEST and (asked == 0 or (arrived < asked and given <= made)))
+    _check("line", not math.isnan(desk.line[0]) and not math.isnan(desk.closing[0]))
+
+
+def _check_memory(agent: Any, curator: Any, arms: int) -> None:
+    """Refuse memory that no run leaves: negative counts in parts of ours, or means that are not numbers."""
+    _check_arrays(agent)
+    _check_arrays(curator)
+    for arm in range(arms):
+        if curator.ready(arm, 0.0):
+            _check("mean", math.isfinite(curator.mean(arm)) and curator.samples(arm, 0) >= 0.0)
+
+
+def _check_arrays(part: Any) -> None:
+    ours = type(part).__module__.startswith("dpbandits.")
+    for name, value in zip(part._fields, part, strict=True):
+        if hasattr(value, "_fields"):
+            _check_arrays(value)
+        elif isinstance(value, np.ndarray):
+            _check(name, bool(np.isfinite(value).all()))
+            _check(name, not ours or value.dtype != np.int64 or bool((value >= 0).all()))
 
 
 def _written(x: float) -> float | str:

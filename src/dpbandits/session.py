@@ -7,39 +7,61 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from dpbandits import __version__
-from dpbandits.checks import at_least, positive
-from dpbandits.errors import InputError
-from dpbandits.exact import Exactly, ExactNoise, SystemNoise, rational, require_exact
+from dpbandits.agents import propensities as chances
+from dpbandits.changing import SomeArms
+from dpbandits.checks import at_least, flag, nearest, positive
+from dpbandits.display import bars, card, shortened
+from dpbandits.environments import Arms
+from dpbandits.environments.distributions import Distribution
+from dpbandits.environments.numbers import low_and_high, real
+from dpbandits.environments.replay import Log, is_frame, read_log
+from dpbandits.environments.scipy_arms import is_scipy
+from dpbandits.errors import ChoiceError, InputError
+from dpbandits.exact import Exactly, ExactNoise, SystemNoise, as_float, rational, require_exact
 from dpbandits.exact.wire import decode, encode
+from dpbandits.formats import amount
 from dpbandits.live import Live, Status
 from dpbandits.numerics import on_grid, unit
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Curator
+from dpbandits.types import Floats
 
-__all__ = ["Decision", "Device", "Response", "Session"]
+__all__ = ["Decision", "Response", "Session", "SessionDevice"]
 
 FORMAT = 2
 SIMULATED: Literal["simulated"] = "simulated"
 
 EXACT_NOISE = "the noise is exact: integers from the operating system's entropy"
-NO_PROMISE = "the noise is simulated: no promise on real rewards"
+NO_PROMISE = "for simulation: no promise on real rewards"
+
+#: What a saved session says about itself.
+SECRET = "it holds open sums of rewards: whoever reads it must be allowed to see them"
+SECRET_STATE = "it holds the state of the noise, from which past rewards follow: it is as secret as the rewards"
+WARM = "the log's users count as users who came first, and which arm each of them got must not tell a reward"
+FEW_ARMS = 3  # arms that a session shows in a terminal
 
 
 class Decision(NamedTuple):
-    """Which arm to play for one user. ``arm`` is its name where the arms have names, and its number otherwise."""
+    """Which arm to play for one user. ``arm`` is its name where the arms have names, and its number otherwise.
+
+    ``propensity`` is the probability with which the policy chose this arm, given all that it had been told. It is 1
+    where the policy draws no lots, and None where it does and its propensities were not asked for or are not known.
+    """
 
     id: str
     arm: Any
     number: int  # of the arm
+    propensity: float | None = 1.0
 
 
 class Response(NamedTuple):
@@ -58,14 +80,29 @@ class Response(NamedTuple):
         return encode(self.decision, self.epsilon, round(self.value * self.steps))
 
 
+class _Watched:
+    """A generator that knows whether it was used."""
+
+    __slots__ = ("generator", "used")
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self.generator, self.used = generator, False
+
+    def __getattr__(self, name: str) -> Any:
+        self.used = True
+        return getattr(self.generator, name)
+
+
 class Session:
     """One policy live.
 
-    ``policy`` is a policy, or the name of one with ``arms`` (their names, or how many), ``epsilon`` and options. Many
-    decisions may be open, and are answered in any order. In the local model ``tell`` takes the response that the user's
-    device made; otherwise the reward, which a private curator keeps to itself. The noise is exact unless it is
-    ``"simulated"``, which is for trying things out: then a ``seed`` makes it repeatable. With a ``window`` in seconds a
-    response that comes later is not used. A session may be shared between threads.
+    ``policy`` is a policy, or the name of one with ``arms`` (their names, their number, or as for ``simulate``),
+    ``epsilon`` and options, as a mapping or as keywords. Many decisions may be open, and are answered in any order. In
+    the local model ``tell`` takes the response that the user's device made; otherwise the reward, which a private
+    curator keeps to itself. Rewards lie in [0, 1], and others are clipped; ``reward_range`` maps another range to it.
+    The noise is exact unless it is ``"simulated"``, which is for trying things out: then a ``seed`` makes it
+    repeatable. With a ``window`` in seconds a response that comes later is not used. With ``propensities`` every
+    decision says how probable its arm was. A session may be shared between threads.
 
     >>> session = Session("ldp-ucb-b", arms=["red", "green", "blue"], epsilon="1")
     >>> decision = session.ask()
@@ -79,31 +116,40 @@ class Session:
         self,
         policy: str | lookup.Factory | Policy,
         *,
-        arms: int | Sequence[Any] | None = None,
+        arms: object = None,
         epsilon: Exactly | None = None,
         horizon: int | None = None,
         options: Mapping[str, Any] | None = None,
         noise: ExactNoise | Literal["simulated"] | None = None,
         seed: int | None = None,
         window: float | None = None,
+        reward_range: str | Sequence[float] | None = None,
+        propensities: bool = False,
         clock: Callable[[], float] = time.time,
+        **more: Any,
     ) -> None:
-        self.arms, made = _made(policy, arms, epsilon, horizon, options)
-        self.window = None if window is None else positive("window", window)
+        given = lookup.merged(options, more)
+        self.arms, made = _made(policy, arms, epsilon, horizon, given)
+        self.window = None if window is None else positive("window", real("window", window))
+        self.reward_range = (0.0, 1.0) if reward_range is None else low_and_high("reward_range", reward_range)
+        self.propensities = flag("propensities", propensities)
+        self.warm = 0  # rewards of a log that were used
+        self._maps = reward_range is not None
         self._live = Live(made, window=self.window or math.inf)
-        self._clock, self._lock = clock, threading.Lock()
+        self._clock, self._lock = clock, threading.RLock()
         level = made.settings.get("epsilon") if epsilon is None else epsilon
         self._epsilon = None if level is None else rational("epsilon", level)
         trust = made.guarantee.trust
         self._local, self._private = trust == "local", trust != "none"
-        self.simulated = noise == SIMULATED
+        self.simulated = isinstance(noise, str) and noise == SIMULATED
         if seed is not None and not self.simulated:
             raise InputError("seed", f"is for simulated noise alone, got {seed}")
-        streams = np.random.SeedSequence(seed).spawn(2)
-        self._choices = np.random.default_rng(streams[1])
+        streams = np.random.SeedSequence(None if seed is None else at_least("seed", seed, 0)).spawn(2)
+        self._choices = _Watched(np.random.default_rng(streams[1]))
         self._noise: Any = np.random.default_rng(streams[0])
         if not self.simulated:
             self._noise = SystemNoise() if noise is None else require_exact(noise)
+        self._stint, self._propensity = 0, None if self.propensities else 1.0
 
     @property
     def policy(self) -> Policy:
@@ -113,7 +159,10 @@ class Session:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised, and on which noise that rests."""
-        return self.policy.guarantee.under(NO_PROMISE if self.simulated else EXACT_NOISE)
+        promise = self.policy.guarantee.under(NO_PROMISE if self.simulated else EXACT_NOISE)
+        if self._maps:
+            promise = promise.within(*self.reward_range)
+        return promise.under(WARM) if self.warm else promise
 
     @property
     def rounds(self) -> int:
@@ -121,17 +170,74 @@ class Session:
         return int(self._live.desk.decisions[0])
 
     @property
+    def open(self) -> int:
+        """How many decisions wait for an answer."""
+        return len(self._live.open)
+
+    @property
     def version(self) -> int:
         """How often something was released: save the session whenever this has changed, before you act on it."""
         return self._live.version
 
+    @property
+    def pulls(self) -> dict[Any, int]:
+        """How many decisions each arm got."""
+        return dict(zip(self.arms, self._live.pulls, strict=True))
+
+    @property
+    def means(self) -> dict[Any, float | None]:
+        """The released mean of each arm, in the unit of the releases; None where nothing is released yet.
+
+        In the local model these are means of private responses, and anybody may see them. In the central model the
+        promise is about the choices: the means are for those who may see the rewards.
+        """
+        curator = self._live.curator
+        return {
+            name: float(curator.mean(arm)) if curator.ready(arm, 0.0) else None for arm, name in enumerate(self.arms)
+        }
+
+    @property
+    def paused(self) -> tuple[Any, ...]:
+        """The arms that are paused."""
+        return tuple(self.arms[arm] for arm in sorted(self._live.paused))
+
     def ask(self) -> Decision:
         """The next decision. Every call is a decision of its own, whether or not earlier ones were answered."""
         with self._lock:
-            made = self._live.decide(self._clock(), self._noise, self._choices)
-            return Decision(str(made.number), self.arms[made.arm], made.arm)
+            live, choices = self._live, self._choices
+            choices.used, now = False, self._clock()
+            asked = self._chances(now) if self.propensities else None
+            try:
+                made = live.decide(now, self._noise, choices)  # type: ignore[arg-type]
+            except ChoiceError as error:
+                agent = type(self.policy.agent).__name__
+                raise InputError("policy", f"{self.policy.name}: {agent}.{error}") from None
+            if made.stint != self._stint:
+                self._stint = made.stint
+                self._propensity = (None if asked is None else float(asked[made.arm])) if choices.used else 1.0
+            return Decision(str(made.number), self.arms[made.arm], made.arm, self._propensity)
 
-    def device(self, *, level: Exactly | None = None) -> Device:
+    def ask_many(self, count: int) -> list[Decision]:
+        """As many decisions."""
+        with self._lock:
+            return [self.ask() for _ in range(at_least("count", count, 1))]
+
+    def _chances(self, now: float) -> Floats | None:
+        """The probability of each arm if the policy is asked now; None where it is not, or where nobody knows."""
+        live = self._live
+        live.tick(now, self._noise)
+        if live.desk.asked[0] > 0:
+            return None
+        agent, t = live.agent, live.desk.decisions[0] + 1
+        if not isinstance(agent, SomeArms):
+            return chances(agent, live.releases, t)
+        some, spread = chances(agent.agent, agent.seen(live.releases), t), np.zeros(len(self.arms))
+        if some is None:
+            return None
+        spread[list(agent.numbers)] = some
+        return spread
+
+    def device(self, *, level: Exactly | None = None) -> SessionDevice:
         """What runs on a user's device in the local model; ``level`` is that user's epsilon, where users have one."""
         if not self._local:
             raise InputError("device", f"is for the local model; {self.policy.name} is told rewards")
@@ -143,19 +249,125 @@ class Session:
             if level is not None:
                 raise InputError("level", f"is not a parameter of {self.policy.name}, got {level}")
             epsilon = self._epsilon or rational("epsilon", self.policy.settings["epsilon"])
-        return Device(self.policy.curator, epsilon, self._noise, exact=not self.simulated)
+        ends = self.reward_range if self._maps else None
+        return SessionDevice(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
 
     def tell(self, decision: Decision | str, response: Any) -> Status:
         """What a decision brought: a device's response or its bytes, or the reward. None is a user who sends nothing.
 
         The answer is ``used``, ``late`` (it came after its window or after its stint was closed) or ``missing``.
         """
-        name = decision.id if isinstance(decision, Decision) else decision
-        if not isinstance(name, str) or not name.isdecimal():
-            raise InputError("decision", f"must be one that ask returned, got {decision!r:.80}")
+        name = _name_of(decision)
         value, level = (None, 0.0) if response is None else self._value(name, response)
         with self._lock:
             return self._live.receive(int(name), value, level, self._clock(), self._noise)
+
+    def tell_many(self, answers: Mapping[Any, Any] | Iterable[tuple[Decision | str, Any]]) -> list[Status]:
+        """What many decisions brought: pairs of a decision and its response, as for ``tell``, or a mapping.
+
+        All of them are taken, or, if one of them is refused, none.
+        """
+        pairs = answers.items() if isinstance(answers, Mapping) else answers
+        read: dict[int, tuple[float | None, float]] = {}
+        for decision, response in pairs:
+            name = _name_of(decision)
+            if int(name) in read:
+                raise InputError("decision", f"must be answered once, got two answers to {name}")
+            read[int(name)] = (None, 0.0) if response is None else self._value(name, response)
+        with self._lock:
+            for number in read:
+                if not self._live.waits(number):
+                    raise InputError("decision", f"must be one that waits for a response, got {number}")
+            now = self._clock()
+            return [
+                self._live.receive(number, value, level, now, self._noise) for number, (value, level) in read.items()
+            ]
+
+    def pause(self, arm: Any) -> None:
+        """Choose this arm no longer, until it is resumed. Answers to its open decisions are still used.
+
+        An open stint on the arm is closed with what has come. Not every policy allows it: see ``dpbandits.changing``.
+        """
+        with self._lock:
+            self._live.pause(self._number(arm), self._noise)
+
+    def resume(self, arm: Any) -> None:
+        """Choose a paused arm again, with all that is known of it."""
+        with self._lock:
+            self._live.resume(self._number(arm))
+
+    def add_arm(self, arm: Any) -> None:
+        """One more arm, with a name that no other has. Not every policy allows it: see ``dpbandits.changing``."""
+        with self._lock:
+            name = _plain_name(arm)
+            if name in self.arms:
+                raise InputError("arm", f"must have a new name, got {name!r}")
+            self._live.add_arm()
+            self.arms = (*self.arms, name)
+
+    def _number(self, arm: Any) -> int:
+        name = _plain_name(arm)
+        if name not in self.arms:
+            raise InputError("arm", f"{name!r} is unknown: {nearest(name, map(str, self.arms))}")
+        return self.arms.index(name)
+
+    def warm_start(self, log: Any) -> int:
+        """Learn from a log before the first decision; how many of its rewards were used.
+
+        The policy is played on the log: each decision takes the next reward that the log holds for its arm, until the
+        log has none left for the arm that is asked for. So each reward is used at most once and in the same way as a
+        live one, and the promise covers it like any other, as long as which arm a logged user got tells no reward.
+
+        ``log`` is a CSV or Parquet file or a data frame with columns ``arm`` and ``reward``, or pairs of an arm and a
+        reward. In the local model it is pairs of an arm and a response that a device made at this epsilon: a log of
+        rewards is refused, because these users' rewards have left their devices.
+
+        >>> session = Session("adap-ucb", arms=["a", "b"], epsilon=1)
+        >>> session.warm_start([("a", 1), ("b", 0), ("b", 1), ("a", 1)]) > 0
+        True
+        """
+        with self._lock:
+            if self.rounds:
+                raise InputError("log", f"must come before the first decision, got {self.rounds} decisions")
+            waiting = self._logged(log)
+            while True:
+                decision = self.ask()
+                queue = waiting[decision.number]
+                value, level = queue.pop() if queue else (None, 0.0)
+                self._live.receive(int(decision.id), value, level, self._clock(), self._noise)
+                if value is None:
+                    return self.warm
+                self.warm += 1
+
+    def _logged(self, log: Any) -> list[list[tuple[float, float]]]:
+        """(response, level) of each arm, the first one last."""
+        if self._local and (is_frame(log) or isinstance(log, str | Arms | Log) or hasattr(log, "__fspath__")):
+            raise InputError("log", "must be pairs of an arm and a device's response in the local model, got rewards")
+        if isinstance(log, Arms):
+            log = log.log
+        numbers = {str(name): number for number, name in enumerate(self.arms)}
+        if isinstance(log, Log) or is_frame(log) or isinstance(log, str) or hasattr(log, "__fspath__"):
+            read = log if isinstance(log, Log) else read_log(log)
+            if not self._private or self._maps:
+                read.check(*self.reward_range)
+            columns = zip(read.names, read.rewards, strict=True)
+            pairs: Iterable[tuple[Any, Any]] = [(name, reward) for name, rewards in columns for reward in rewards]
+        else:
+            pairs = _pairs(log)
+        found: list[list[tuple[float, float]]] = [[] for _ in self.arms]
+        seen: set[str] = set()
+        for arm, told in pairs:
+            if str(arm) not in numbers:
+                raise InputError("log", f"must name arms of this session, got '{str(arm)[:80]}'")
+            if self._local:
+                made = self._response(told)
+                if made.decision in seen:
+                    raise InputError("log", f"must hold one response to a decision, got two to {made.decision}")
+                seen.add(made.decision)
+                found[numbers[str(arm)]].append(self._taken(made))
+            else:
+                found[numbers[str(arm)]].append((self._reward(told), 0.0))
+        return [rewards[::-1] for rewards in found]
 
     def _value(self, decision: str, response: Any) -> tuple[float, float]:
         """(response, level) as numbers. A refusal does not show them: they are private."""
@@ -164,11 +376,14 @@ class Session:
         made = self._response(response)
         if made.decision != decision:
             raise InputError("response", f"must be the one to decision {decision}, got that to {made.decision}")
+        return self._taken(made)
+
+    def _taken(self, made: Response) -> tuple[float, float]:
         if self._epsilon is not None and made.epsilon is not self._epsilon and made.epsilon != self._epsilon:
             raise InputError("response", f"must be made at epsilon {self._epsilon}, got one at {made.epsilon}")
         if not self.policy.curator.accepts(made.value):
             raise InputError("response", f"must be one that a device of {self.policy.name} makes; this is not")
-        return made.value, float(made.epsilon)
+        return made.value, _level(made.epsilon)
 
     def _response(self, response: Any) -> Response:
         steps = self.policy.curator.steps
@@ -190,10 +405,12 @@ class Session:
         return Response(sent.decision, sent.epsilon, value, steps, exact=True)
 
     def _reward(self, reward: Any) -> float:
-        try:
-            value = float(reward)
-        except (TypeError, ValueError):
-            raise InputError("reward", "must be a number; this one is none") from None
+        value = _number(reward)
+        if self._maps:
+            low, high = self.reward_range
+            value = unit((value - low) / (high - low))
+        elif self.simulated and self._private and not 0.0 <= value <= 1.0 and not self.policy.any_reward:
+            warnings.warn("a reward outside [0, 1] was clipped: reward_range maps another range to it", stacklevel=3)
         value = float(self.policy.curator.respond(value, 0.0, self._noise))
         if not self.policy.curator.accepts(value):
             raise InputError("reward", f"must lie in [0, 1] for {self.policy.name}; this one does not")
@@ -216,11 +433,16 @@ class Session:
                 "arms": list(self.arms),
                 "epsilon": None if self._epsilon is None else str(self._epsilon),
                 "window": self.window,
+                "reward_range": list(self.reward_range) if self._maps else None,
+                "propensities": self.propensities,
+                "stint": [self._stint, self._propensity],
+                "warm": self.warm,
                 "noise": SIMULATED if self.simulated else "exact",
+                "secret": SECRET_STATE if self.simulated else SECRET,
                 "live": self._live.freeze(),
             }
             if self.simulated:
-                generators = {"noise": self._noise, "choices": self._choices}
+                generators = {"noise": self._noise, "choices": self._choices.generator}
                 record["generators"] = {name: rng.bit_generator.state for name, rng in generators.items()}
         return json.dumps({**record, "checksum": _checksum(record)}, allow_nan=False)
 
@@ -236,74 +458,206 @@ class Session:
         """The session that was frozen; ``policy`` is the function that makes it, where its name cannot be imported."""
         record = _read(text)
         simulated = record["noise"] == SIMULATED
+        made = lookup.find(policy or record["policy"])(**record["settings"])
         session = cls(
-            lookup.find(policy or record["policy"])(**record["settings"]),
-            arms=record["arms"],
+            made,
+            arms=dict.fromkeys(map(_plain_name, record["arms"])),
             noise=SIMULATED if simulated else noise,
             window=record["window"],
+            reward_range=record.get("reward_range"),
+            propensities=record.get("propensities", False),
             clock=clock,
         )
-        session._epsilon = None if record["epsilon"] is None else rational("epsilon", record["epsilon"])
+        epsilon = record["epsilon"]
+        session._epsilon = None if epsilon is None else rational("epsilon", epsilon)
+        if epsilon is not None and float(rational("epsilon", epsilon)) != made.settings.get("epsilon"):
+            raise InputError("text", f"must have one epsilon, got {epsilon} and {made.settings.get('epsilon')}")
         session._live.thaw(record["live"])
+        session.warm = at_least("warm", record.get("warm", 0), 0)
+        session._stint, session._propensity = _stint(record.get("stint", [0, 1.0]))
         if simulated:
-            session._noise.bit_generator.state = record["generators"]["noise"]
-            session._choices.bit_generator.state = record["generators"]["choices"]
+            try:
+                session._noise.bit_generator.state = record["generators"]["noise"]
+                session._choices.generator.bit_generator.state = record["generators"]["choices"]
+            except (KeyError, TypeError, ValueError):
+                raise InputError("text", "must hold the state of its generators; this does not") from None
         return session
 
+    def __repr__(self) -> str:
+        return "\n".join(self._lines(FEW_ARMS))
 
-class Device:
+    def _repr_html_(self) -> str:
+        return card(self._lines(len(self.arms)), bars([float(count) for count in self._live.pulls]))
+
+    def _lines(self, most: int) -> list[str]:
+        """What the session is, and the arms with the most pulls."""
+        promise, end = self.policy.guarantee, self.policy.horizon
+        size = "not private" if promise.trust == "none" else f"{promise.trust}, {promise.size}"
+        of = "" if end is None else f" of {end:,}"
+        noise = ", simulated noise: no promise" if self.simulated else ""
+        counts = f"{len(self.arms)} arms, {self.rounds:,}{of} rounds, {self.open:,} open"
+        lines = [f"Session: {self.policy.name} ({size}{noise}), {counts}"]
+        means = self.means
+        order = sorted(self.pulls.items(), key=lambda item: -item[1])
+        width = max(len(shortened(name, 24)) for name, _ in order[:most])
+        for name, count in order[:most]:
+            mean = means[name]
+            shown = "nothing released" if mean is None else f"released mean {mean:.4g}"
+            note = ", paused" if name in self.paused else ""
+            lines.append(f"  {shortened(name, 24):{width}}  {count:,} pulls, {shown}{note}")
+        if len(order) > most:
+            left = sum(count for _, count in order[most:])
+            lines.append(f"  and {len(order) - most} more arms with {amount(left)} pulls")
+        return lines
+
+
+class SessionDevice:
     """The curator on one user's device: it makes the private response to a decision, from the reward.
 
     In a deployment this is ``dpbandits.client`` or ``clients/js``, which also keep the budget and every response.
     """
 
-    def __init__(self, curator: Curator, epsilon: Fraction, noise: Any, *, exact: bool) -> None:
-        self.epsilon, self._level = epsilon, float(epsilon)
-        self._curator, self._noise, self._exact = curator, noise, exact
+    def __init__(
+        self,
+        curator: Curator,
+        epsilon: Fraction,
+        noise: Any,
+        *,
+        exact: bool,
+        reward_range: tuple[float, float] | None = None,
+    ) -> None:
+        self._epsilon, self._level = epsilon, float(epsilon)
+        self._curator, self._noise, self._exact, self._range = curator, noise, exact, reward_range
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The level of the noise. It cannot be changed."""
+        return self._epsilon
 
     def respond(self, decision: Decision, reward: float) -> Response:
-        """The response to send. Call it once for a reward: every call costs epsilon."""
-        value = float(self._curator.respond(float(reward), self._level, self._noise))
-        return Response(decision.id, self.epsilon, value, self._curator.steps, self._exact)
+        """The response to send. Call it once for a reward: every call costs epsilon.
+
+        What is no number is answered like the lowest reward, because an error would leave the decision unanswered, and
+        the silence would tell.
+        """
+        value = as_float(reward)
+        if self._range is not None:
+            low, high = self._range
+            value = unit((value - low) / (high - low))
+        value = float(self._curator.respond(value, self._level, self._noise))
+        return Response(decision.id, self._epsilon, value, self._curator.steps, self._exact)
+
+
+def _name_of(decision: Decision | str) -> str:
+    name = decision.id if isinstance(decision, Decision) else decision
+    if not isinstance(name, str) or not name.isdecimal() or len(name) > 20:
+        raise InputError("decision", f"must be one that ask returned, got {decision!r:.80}")
+    return name
+
+
+def _pairs(log: Any) -> Iterable[tuple[Any, Any]]:
+    """Pairs of an arm and what it brought. A refusal does not show them: they are private."""
+    try:
+        return [(arm, told) for arm, told in (log.items() if isinstance(log, Mapping) else log)]
+    except (TypeError, ValueError):
+        raise InputError("log", "must be a file, a data frame, or pairs of an arm and what it brought") from None
+
+
+def _plain_name(name: Any) -> Any:
+    """The name of an arm as JSON holds it: a text, or a number."""
+    plain = name.item() if isinstance(name, np.generic) else name
+    if isinstance(plain, str | int) or (isinstance(plain, float) and math.isfinite(plain)):
+        return plain
+    raise InputError("arms", f"must be named by texts or numbers, got {name!r:.80}")
+
+
+def _names(arms: object) -> tuple[Any, ...]:
+    """The names of arms that are given as names, as their number, or in any way that ``simulate`` takes them."""
+    if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
+        return tuple(range(at_least("arms", int(arms), 2)))
+    if isinstance(arms, Sequence | np.ndarray) and not isinstance(arms, str):
+        if not any(isinstance(arm, Distribution | float) or is_scipy(arm) for arm in arms):
+            return tuple(_plain_name(arm) for arm in arms)
+    elif isinstance(arms, Mapping):
+        return tuple(_plain_name(arm) for arm in arms)
+    read = Arms.of(arms)
+    return read.names if read.named else tuple(range(len(read)))
+
+
+def _level(epsilon: Fraction) -> float:
+    try:
+        return float(epsilon)
+    except OverflowError:
+        raise InputError("response", "must be made at an epsilon below 1e308; this is not") from None
+
+
+def _number(reward: Any) -> float:
+    """A reward as a number. A refusal does not show it: it is private."""
+    try:
+        return float(reward)
+    except (OverflowError, TypeError, ValueError):
+        raise InputError("reward", "must be a number; this one is none") from None
 
 
 def _made(
     policy: str | lookup.Factory | Policy,
-    arms: int | Sequence[Any] | None,
+    arms: object,
     epsilon: Exactly | None,
     horizon: int | None,
-    options: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
 ) -> tuple[tuple[Any, ...], Policy]:
     """The names of the arms, and the policy."""
     if isinstance(policy, Policy):
         if epsilon is not None or horizon is not None or options:
             raise InputError("policy", "is made already: epsilon, horizon and options are its own")
-        count = policy.arms if arms is None else arms
-        names = tuple(range(count)) if isinstance(count, int) else tuple(count)
-        made = policy
+        names, made = _names(policy.arms if arms is None else arms), policy
     else:
         if arms is None:
             raise InputError("arms", "is required: the names of the arms, or how many there are, got none")
-        names = tuple(range(at_least("arms", arms, 2))) if isinstance(arms, int) else tuple(arms)
+        names = _names(arms)
         level = None if epsilon is None else float(rational("epsilon", epsilon))
         made = lookup.make(policy, arms=len(names), epsilon=level, horizon=horizon, given=options)
-    if len(set(names)) != made.arms:
-        raise InputError("arms", f"must be {made.arms} different names, got {list(names)}")
+    if len(set(names)) != made.arms or len(names) != made.arms:
+        raise InputError("arms", f"must be {made.arms} different names, got {shortened(list(names), 200)}")
     return names, made
+
+
+def _stint(saved: Any) -> tuple[int, float | None]:
+    """The number of the open stint and the propensity of its arm, as they were saved."""
+    try:
+        number, propensity = saved
+        return at_least("stint", number, 0), None if propensity is None else float(propensity)
+    except (TypeError, ValueError):
+        raise InputError("text", "must be a saved session; this one is damaged: stint is of no use") from None
 
 
 def _checksum(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
+#: What a saved session must hold.
+SCHEMA: dict[str, type | tuple[type, ...]] = {
+    "policy": str,
+    "settings": dict,
+    "arms": list,
+    "epsilon": (str, type(None)),
+    "window": (int, float, type(None)),
+    "noise": str,
+    "live": dict,
+}
+
+
 def _read(text: str) -> dict[str, Any]:
     try:
         record = json.loads(text)
         checksum = record.pop("checksum", None)
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError, RecursionError):
         raise InputError("text", "must be a saved session; this is none") from None
     if record.get("format") != FORMAT:
         raise InputError("text", f"must be a saved session of format {FORMAT}, got {record.get('format')}")
     if checksum != _checksum(record):
         raise InputError("text", "was changed after it was saved: its checksum does not fit")
+    for name, kind in SCHEMA.items():
+        if name not in record or not isinstance(record[name], kind):
+            raise InputError("text", f"must be a saved session; this one is damaged: {name} is missing or of no use")
     return dict(record)

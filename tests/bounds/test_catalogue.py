@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from bound_cases import C2, FIVE, TWO, basis, value
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from dpbandits.bounds import (
     Law,
@@ -25,8 +29,10 @@ from dpbandits.bounds import (
 )
 from dpbandits.environments import Levels, NormalLevels
 from dpbandits.errors import InputError
+from dpbandits.policies import lookup
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "theory.md"
+TOOL = Path(__file__).parents[2] / "tools" / "theory_page.py"
 
 PROBLEMS: dict[str, Problem | LinearProblem] = {
     "bernoulli": Problem.bernoulli(C2, 10**6, epsilon=0.5),
@@ -40,7 +46,34 @@ PROBLEMS: dict[str, Problem | LinearProblem] = {
 
 def test_every_theorem_applies_somewhere() -> None:
     applied = {bound.name for problem in PROBLEMS.values() for bound in applicable(problem)}
-    assert applied == {theorem.name for theorem in theorems()}
+    assert applied == {theorem.name for theorem in theorems() if not theorem.statement.refuted}
+    claimed = {one.name for problem in PROBLEMS.values() for one in evaluate(problem) if one.claimed is not None}
+    assert claimed == {theorem.name for theorem in theorems() if theorem.statement.refuted} == {"dp-ucb-int"}
+
+
+def test_every_policy_that_a_theorem_names_exists() -> None:
+    for theorem in theorems():
+        assert {*theorem.statement.policies} <= {*lookup.names()}, theorem.name
+    assert "ldp-ucb-b" in local.bit_policies()
+
+
+@given(
+    means=st.lists(st.integers(0, 1000).map(lambda n: n / 1000), min_size=2, max_size=30),
+    horizon=st.integers(1, 10**8),
+    epsilon=st.floats(1e-7, 100.0),
+)
+@settings(deadline=None)
+@example(means=[0.5, 0.5], horizon=10, epsilon=1e-4)
+@example(means=[0.5] * 101, horizon=100, epsilon=0.001)
+def test_no_lower_bound_exceeds_what_random_play_loses(means: list[float], horizon: int, epsilon: float) -> None:
+    """Random play is 0-private. It loses ``at_random`` on this problem, and T (1 - 1/K) at most on any."""
+    problem = Problem.bernoulli(means, horizon, epsilon=epsilon)
+    for bound in applicable(problem):
+        if bound.kind == "lower":
+            hardest = horizon * (1 - 1 / len(means))
+            most = problem.at_random if bound.scope == "this problem" else hardest
+            assert value(bound) <= most * (1 + 1e-12), bound.name
+            assert bound.at([horizon / 3])[0] <= most or math.isnan(bound.at([horizon / 3])[0])
 
 
 @pytest.mark.parametrize("theorem", theorems(), ids=lambda theorem: theorem.name)
@@ -156,7 +189,9 @@ def test_every_theorem_has_its_line_in_the_documentation() -> None:
         line = lines[theorem.name]
         assert theorem.statement.source in line
         assert f"| {theorem.statement.form}" in line
-        assert ("not checked" in line) == (not theorem.statement.checked)
+        assert (", not checked |" in line) == (not theorem.statement.checked and not theorem.statement.refuted)
+        assert (", refuted |" in line) == bool(theorem.statement.refuted)
+    assert subprocess.run([sys.executable, TOOL, "--check"], check=False).returncode == 0
 
 
 def test_report_is_the_contract() -> None:

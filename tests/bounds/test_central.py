@@ -16,10 +16,18 @@ from dpbandits.numerics import kl
 
 def test_azize_theorem_2() -> None:
     problem = Problem.bernoulli(C2, 10**6, epsilon=1.0)
-    assert value(central.dp_minimax_lower_printed(problem)) == pytest.approx(math.sqrt(4 * 10**6) / 27)
-    private = Problem.bernoulli(C2, 100, epsilon=1e-4)
+    assert "rewards must be gaussian" in central.dp_minimax_lower_printed(problem).holds
+    normal = Problem.gaussian(C2, 10**6, epsilon=1.0)
+    assert value(central.dp_minimax_lower_printed(normal)) == pytest.approx(math.sqrt(4 * 10**6) / 27)
+    private = Problem.gaussian(C2, 100, epsilon=1e-4)
     assert value(central.dp_minimax_lower_printed(private)) == pytest.approx(4 / (131 * 1e-4))
-    assert value(central.dp_minimax_lower(private)) == 100
+    assert value(central.dp_minimax_lower(problem)) == pytest.approx(math.sqrt(4 * 10**6) / 27)
+    few, many = (Problem.bernoulli(C2, rounds, epsilon=1e-4) for rounds in (100, 4000))
+    assert value(central.dp_minimax_lower(few)) == pytest.approx(100 / (16 * math.e))
+    assert value(central.dp_minimax_lower(many)) == pytest.approx(4000 / (16 * math.e))
+    assert value(central.dp_minimax_lower(Problem.bernoulli(C2, 10**5, epsilon=1e-4))) == pytest.approx(
+        4 / (96 * math.e * 1e-4)
+    )
     assert central.dp_minimax_lower(problem).scope == "some problem"
     assert "arms must be from 2" in central.dp_minimax_lower(Problem.bernoulli([0.5], 10, epsilon=1.0)).holds
     assert math.isnan(central.dp_minimax_lower(problem).at([3])[0])

@@ -42,7 +42,9 @@ def test_tossou_theorem_3_3() -> None:
     c = 56 * (2 + math.sqrt(3.5)) * math.sqrt(log)
     zeta = 2.612375348685488
     by_hand = 0.3 * (c * (math.log(c) + 7)) ** 2 + 0.3 * (1 + 4 * zeta)
-    assert value(continual.dp_ucb(Problem.bernoulli([0.9, 0.6], 10**5, epsilon=1.0))) == pytest.approx(by_hand)
+    printed, split = continual.dp_ucb_printed, continual.dp_ucb
+    assert value(printed(Problem.bernoulli([0.9, 0.6], 10**5, epsilon=1.0))) == pytest.approx(by_hand)
+    assert value(split(Problem.bernoulli([0.9, 0.6], 10**5, epsilon=2.0))) == pytest.approx(by_hand)
     loose = 8 * log / 0.3 + 0.3 * (1 + 4 * zeta)
     assert value(continual.dp_ucb(Problem.bernoulli([0.9, 0.6], 10**5, epsilon=1e9))) == pytest.approx(loose)
 
@@ -51,5 +53,8 @@ def test_tossou_theorem_3_3() -> None:
 def test_tossou_theorem_3_5(schedule: str, first: int) -> None:
     by_hand = 0.3 * (first + 8 * math.log(10**5) / 0.09 + 1 + 4 * 2.612375348685488)
     problem = Problem.bernoulli([0.9, 0.6], 10**5, epsilon=1.0)
-    assert value(continual.dp_ucb_int(problem, schedule=schedule)) == pytest.approx(by_hand)
+    bound = continual.dp_ucb_int(problem, schedule=schedule)
+    assert bound.claimed == pytest.approx(by_hand)
+    assert bound.value is None
+    assert np.isnan(bound.at([10**5])).all()
     assert "epsilon must be at most 1" in continual.dp_ucb_int(TWO).holds

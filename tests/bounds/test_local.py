@@ -9,6 +9,7 @@ import pytest
 from bound_cases import LOG, PI2, TWO, value
 
 from dpbandits.bounds import Problem, central, local
+from dpbandits.bounds.divergences import kl_across
 
 
 def test_ren_theorem_1() -> None:
@@ -16,6 +17,18 @@ def test_ren_theorem_1() -> None:
     by_hand = (1 / 0.3 + 1 / 0.1) / (math.e**0.5 - math.e**-0.5) ** 2 * LOG
     assert value(local.ldp_lower_printed(problem)) == pytest.approx(by_hand)
     assert value(local.ldp_lower(problem)) == pytest.approx(by_hand)
+
+
+def test_ren_theorem_1_arm_by_arm() -> None:
+    """At epsilon 0.9 privacy decides for the near arm and learning for the far one: the sum of the larger terms."""
+    problem = Problem.bernoulli([0.9, 0.88, 0.02], 10**6, epsilon=0.9)
+    noise = (math.e**0.9 - math.e**-0.9) ** 2
+    private = [1 / (gap * noise) for gap in (0.02, 0.88)]
+    learning = [gap / kl_across(0.9 - gap, gap) for gap in (0.02, 0.88)]
+    assert (private[0] > learning[0]) != (private[1] > learning[1])
+    by_hand = sum(map(max, private, learning)) * LOG
+    assert value(local.ldp_lower(problem)) == pytest.approx(by_hand)
+    assert by_hand > max(sum(private), sum(learning)) * LOG * 1.0001
 
 
 def test_ren_theorem_1_vanishes_and_its_correction_does_not() -> None:
@@ -33,7 +46,8 @@ def test_randomised_response_lower_bound() -> None:
     free = Problem.bernoulli([0.9, 0.6], 10**6, epsilon=50.0)
     assert value(local.ldp_lower_randomised_response(free)) == pytest.approx(value(central.lai_robbins(free)))
     tiny = Problem.bernoulli([0.9, 0.6], 10**6, epsilon=1e-3)
-    assert value(local.ldp_lower_randomised_response(tiny)) == pytest.approx(2 / (0.3 * 1e-6) * LOG, rel=1e-3)
+    assert local.ldp_lower_randomised_response(tiny).rate == pytest.approx(2 / (0.3 * 1e-6), rel=1e-3)
+    assert value(local.ldp_lower_randomised_response(tiny)) == pytest.approx(tiny.at_random)
 
 
 def test_ren_theorems_4_and_6() -> None:

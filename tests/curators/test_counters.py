@@ -27,11 +27,11 @@ def test_variance_of_the_tree(items: int) -> None:
     levels = 5  # floor(log2 30) + 1
     sums = np.zeros(DRAWS)
     for draw in range(DRAWS):
-        curator = Tree.start(2, epsilon=epsilon, horizon=horizon, scale=1.0)
+        curator = Tree.start(2, epsilon=epsilon, horizon=horizon, width_factor=1.0)
         for _ in range(items):
             curator.add(0, 1.0, 0.0, rng)
         sums[draw] = curator.releases[0, 0] - items
-    assert curator.levels == levels
+    assert curator.depth == levels
     assert abs(sums.mean()) < SIGMAS * sums.std() / math.sqrt(DRAWS)
     assert variance_matches(sums, 2 * items.bit_count() * levels**2 / epsilon**2)
 
@@ -56,7 +56,7 @@ def test_counters_without_noise_are_exact_sums() -> None:
     rewards = rng.random(300)
     hybrid = Hybrid.start(2, epsilon_log=1e9, epsilon_tree=1e9)
     everybody = HybridOfAll.start(2, epsilon_log=1e9, epsilon_tree=1e9)
-    tree = Tree.start(2, epsilon=1e9, horizon=300, scale=1.0)
+    tree = Tree.start(2, epsilon=1e9, horizon=300, width_factor=1.0)
     totals = [0.0, 0.0]
     for reward in rewards:
         arm = int(rng.integers(2))

@@ -14,7 +14,13 @@ import pytest
 from dpbandits.policies import lookup
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", pytest.param("docs/howto/add-a-policy.md", marks=pytest.mark.slow)]
+PAGES = [
+    "README.md",
+    "docs/concepts/live.md",
+    "docs/howto/add-a-bound.md",
+    pytest.param("docs/howto/add-a-policy.md", marks=pytest.mark.slow),
+    pytest.param("docs/howto/add-a-curator.md", marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

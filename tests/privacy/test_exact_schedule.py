@@ -81,3 +81,13 @@ def test_regret_is_no_worse_than_the_y_rule_on_the_papers_problems(arms: str, ep
     error = math.hypot(*(trace.stderr[-1] for trace in traces))
     means = [trace.final_regret.mean() for trace in traces]
     assert means[0] <= means[1] + 4.3 * error, means
+
+
+def test_a_delta_of_zero_is_pure() -> None:
+    policy = policies.dp_ucb_int(2, epsilon=1.0, delta=0.0, schedule="exact", horizon=10_000)
+    assert (policy.guarantee.epsilon, policy.guarantee.delta) == (1.0, 0.0)
+    interval = exact_interval(1.0, 0.0, 1.1, 10_000)
+    assert interval_cost(interval, 1.1, 10_000, 0.5).pure <= 1.0
+    assert interval > exact_interval(1.0, math.exp(-10), 1.1, 10_000)
+    with pytest.raises(InputError, match="delta must be positive with schedule=y, which has no end, got 0: use exact"):
+        policies.dp_ucb_int(2, epsilon=1.0, delta=0.0)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
+import time
+from contextlib import suppress
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpbandits import policies
+from dpbandits.audit.releases import enter_all, played
 from dpbandits.errors import InputError
-from dpbandits.privacy.ledger import Ledger, LedgerError
+from dpbandits.policies import lookup
+from dpbandits.privacy.ledger import Ledger, LedgerError, Name
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.fractions("1/100", 1)), max_size=30))
@@ -69,6 +77,129 @@ def test_it_survives_json_and_is_checked_again() -> None:
     record["claim"] = "1/4"
     with pytest.raises(LedgerError, match="reward y"):
         Ledger.from_json(record)
+
+
+class Slow(Ledger):
+    """A ledger that lets other threads run between a check and its entry."""
+
+    def _check(self, release: Name, reward: Name, cost: Fraction) -> None:
+        super()._check(release, reward, cost)
+        time.sleep(1e-3)
+
+
+def enter_at_once(ledger: Ledger, entries: list[tuple[Name, dict[Name, str]]]) -> list[int]:
+    """The numbers of the entries that the ledger took, each from a thread of its own."""
+    start, entered = threading.Barrier(len(entries)), list[int]()
+
+    def enter(number: int) -> None:
+        start.wait()
+        with suppress(LedgerError):
+            ledger.enter(*entries[number])
+            entered.append(number)
+
+    threads = [threading.Thread(target=enter, args=(number,)) for number in range(len(entries))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return entered
+
+
+def test_400_threads_do_not_overspend() -> None:
+    ledger = Slow(1)
+    entered = enter_at_once(ledger, [(number, {"r": "1/100", number: "1/2"}) for number in range(400)])
+    assert ledger.spent("r") == 1
+    assert len(entered) == len(ledger.entries) == 100
+    assert [number for number in range(400) if ledger.spent(number)] == sorted(entered)
+
+
+def test_threads_do_not_draw_one_release_twice() -> None:
+    ledger = Slow(1)
+    assert len(enter_at_once(ledger, [("the mean", {number: "1/2"}) for number in range(50)])) == 1
+    assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("name", ["dp-ucb", "adap-ucb", "private-ucb", "dp-ucb-bound"])
+def test_what_a_policy_enters_survives_json_and_shows_no_memory(name: str) -> None:
+    policy = lookup.make(name, arms=2, epsilon=1.0, horizon=40)
+    ledger = Ledger(2)
+    enter_all(policy, played(policy, [0.0, 1.0] * 20, 0), ledger)
+    text = json.dumps(ledger.to_json())
+    again = Ledger.from_json(json.loads(text))
+    assert again.entries == ledger.entries
+    assert again.worst() == ledger.worst()
+    assert again.to_json() == ledger.to_json()
+    assert not re.search(r"[0-9a-f]{12}", text), "memory in hexadecimal"
+    with pytest.raises(LedgerError, match="drawn once") as caught:
+        enter_all(policy, played(policy, [0.0, 1.0] * 20, 0), ledger)
+    assert not re.search(r"[0-9a-f]{12}", str(caught.value))
+
+
+@pytest.mark.parametrize("epsilon", [4e-10, 1e-12, 1e-12 / 3, 1e-100])
+def test_costs_may_be_tiny(epsilon: float) -> None:
+    policy = policies.adap_ucb(2, epsilon=epsilon)
+    ledger = Ledger(epsilon * (1 + 1e-9))
+    enter_all(policy, played(policy, [0.0, 1.0] * 10, 0), ledger)
+    assert float(ledger.worst()) == pytest.approx(epsilon, rel=1e-12)
+    assert Ledger.from_json(json.loads(json.dumps(ledger.to_json()))).entries == ledger.entries
+    rare = Ledger(1, delta=1e-6)
+    for number in range(3):
+        rare.enter(number, {"r": epsilon, "s": "1/3"})
+
+
+NAMES = (0.8414, b"0.8414", None, True, ["r"], {"r"}, "0.8414" * 50, "0.8414\n", ("r", 0.8414), 10**30, Fraction(1, 3))
+
+
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: f"{name!r:.12}")
+def test_what_is_no_name_is_refused_and_not_shown(name: Any) -> None:
+    ledger = Ledger(1)
+    with pytest.raises(InputError, match="release must be named by a text") as caught:
+        ledger.enter(name, {"r": "1/2"})
+    assert "8414" not in str(caught.value)
+    if not isinstance(name, list | set):
+        with pytest.raises(InputError, match="reward must be named by a text") as caught:
+            ledger.enter("a", {name: "1/2"})
+        assert "8414" not in str(caught.value)
+    assert ledger.entries == ()
+
+
+def test_what_was_entered_cannot_be_changed() -> None:
+    ledger, costs = Ledger(1), {"r": Fraction(1, 2)}
+    ledger.enter("a", costs)
+    costs["r"] = Fraction(1, 1000)
+    for change in (
+        lambda: setattr(ledger, "claim", Fraction(100)),
+        lambda: setattr(ledger, "delta", 0.5),
+        lambda: ledger.entries[0].costs.clear(),  # type: ignore[attr-defined]
+        lambda: ledger.entries[0].costs.update(r=0),  # type: ignore[attr-defined]
+    ):
+        with pytest.raises(AttributeError):
+            change()
+    assert ledger.spent("r") == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"claim": "-1"},
+        {"claim": "nan"},
+        {"claim": None},
+        {"delta": "x"},
+        {"delta": 1.5},
+        {"entries": None},
+        {"entries": [1]},
+        {"entries": [{}]},
+        {"entries": [{"release": "a", "costs": 3}]},
+        {"entries": [{"release": "a", "costs": [["x", "-1/2"]]}]},
+        {"entries": [{"release": "a", "costs": [["x", "0"]]}]},
+        {"entries": [{"release": "a", "costs": [["x", "nan"]]}]},
+        {"entries": [{"release": "a", "costs": [["x", "1/2"], ["x", "1/1000"]]}]},
+        {"entries": [{"release": {"a": 1}, "costs": []}]},
+    ],
+)
+def test_a_record_that_is_none_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Ledger.from_json({"claim": "1", "delta": 0.0, "entries": [], **change})
 
 
 def test_bad_costs_are_refused_by_name() -> None:

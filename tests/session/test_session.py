@@ -502,3 +502,21 @@ def test_a_policy_that_cannot_be_imported_is_thawed_with_its_function() -> None:
 
 def test_the_package_has_the_session_at_its_top() -> None:
     assert dp.Session is Session
+
+
+@pytest.mark.parametrize("reward", ["secret", 10**400, 1j, [0.5]], ids=["text", "huge", "complex", "list"])
+def test_a_device_answers_what_is_no_number_and_a_server_refuses_it_without_showing_it(reward: Any) -> None:
+    """A device that refused would stay silent, and the silence would tell."""
+    local, central = Session("ldp-ucb-b", arms=2, epsilon=1), Session("adap-ucb", arms=2, epsilon=1)
+    decision = local.ask()
+    assert local.tell(decision, local.device().respond(decision, reward)) == "used"
+    with pytest.raises(InputError, match=r"^reward must be a number; this one is none$"):
+        central.tell(central.ask(), reward)
+
+
+def test_a_response_at_a_level_beyond_all_floats_is_refused() -> None:
+    session = Session("heldp-ucb-b", arms=2, options={"epsilon_min": 1})
+    decision = session.ask()
+    response = session.device(level=2).respond(decision, 1.0)._replace(epsilon=Fraction(10) ** 400)
+    with pytest.raises(InputError, match="response must be made at an epsilon below 1e308"):
+        session.tell(decision, response)

@@ -12,6 +12,9 @@ from typing import Any
 import audit_mutants
 import numpy as np
 import pytest
+from hypothesis import given as drawn
+from hypothesis import settings as trying
+from hypothesis import strategies as st
 
 from dpbandits import policies
 from dpbandits.environments import Arms, Levels, NormalLevels
@@ -20,6 +23,7 @@ from dpbandits.environments.distributions import Beta, Coin
 from dpbandits.errors import InputError
 from dpbandits.simulation import Simulation, Trace, driver, simulate
 from dpbandits.simulation.files import FORMAT
+from dpbandits.simulation.runs import result_key
 from dpbandits.simulation.settings import settings
 
 COMMON: dict[str, Any] = {"arms": "0.9,0.6", "horizon": 1000}
@@ -152,7 +156,7 @@ def test_a_trace_of_another_format_is_refused(tmp_path: Path) -> None:
 
 def test_simulate_has_exactly_the_settings_and_how_they_are_played() -> None:
     parameters = inspect.signature(simulate).parameters
-    assert list(parameters) == ["policy", *settings(), "runs", "workers", "engine", "progress"]
+    assert list(parameters) == ["policy", *settings(), "runs", "workers", "engine", "progress", "more"]
     assert [one.name for one in fields(Simulation)] == ["factory", *settings()]
     plain = Simulation.of("ucb1", **COMMON)
     for name, setting in settings().items():
@@ -217,3 +221,53 @@ def test_what_cannot_be_used_is_refused_with_its_name(given: dict[str, Any], mes
     assert str(caught.value).startswith(message)
     assert caught.value.parameter == message.split()[0]
     assert "\n" not in str(caught.value)
+
+
+NUMBERS = st.floats(1e-6, 1e6)
+ARMS = st.one_of(
+    st.lists(st.floats(0, 1), min_size=2, max_size=4),
+    st.lists(
+        st.one_of(
+            st.floats(0, 1).map(lambda p: f"bernoulli({p!r})"),
+            st.tuples(st.floats(0.1, 50), st.floats(0.1, 50)).map(lambda ab: f"beta({ab[0]!r},{ab[1]!r})"),
+            st.lists(st.floats(0, 1), min_size=1, max_size=3).map(lambda of: f"choice({','.join(map(repr, of))})"),
+        ),
+        min_size=2,
+        max_size=4,
+    ).map("+".join),
+    st.dictionaries(st.text(min_size=1, max_size=5), st.floats(0, 1), min_size=2, max_size=3),
+)
+DELAYS = st.one_of(
+    st.none(),
+    NUMBERS.map(lambda mean: f"exponential({mean!r})"),
+    st.tuples(NUMBERS, st.floats(0.01, 3)).map(lambda both: f"lognormal({both[0]!r},{both[1]!r})"),
+)
+LEVELS = st.one_of(
+    st.lists(st.floats(0.5, 1e6), min_size=1, max_size=4),
+    st.tuples(st.floats(0, 5), st.floats(0.1, 5)).map(lambda both: f"normal({both[0]!r},{both[1]!r})"),
+)
+
+
+@drawn(st.data())
+@trying(max_examples=60, deadline=None)
+def test_whatever_is_set_survives_json_to_the_last_digit(data: st.DataObject) -> None:
+    policy = data.draw(st.sampled_from(["ucb1", "adap-ucb", "heldp-ucb-l"]))
+    chosen: dict[str, Any] = {
+        "arms": data.draw(ARMS),
+        "horizon": data.draw(st.integers(10, 10**6)),
+        "seed": data.draw(st.integers(0, 2**50)),
+        "arm_order": data.draw(st.sampled_from(["given", "shuffled"])),
+        "checkpoints": data.draw(st.one_of(st.integers(1, 50), st.lists(st.integers(1, 10), min_size=1, max_size=4))),
+        "delay": data.draw(DELAYS),
+        "loss": data.draw(st.floats(0, 0.99)),
+        "window": data.draw(st.none() | NUMBERS),
+        "reward_range": data.draw(st.none() | st.tuples(st.floats(-10, 0), st.floats(1, 10))),
+    }
+    if policy == "adap-ucb":
+        chosen["epsilon"] = data.draw(NUMBERS)
+    if policy == "heldp-ucb-l":
+        chosen |= {"levels": data.draw(LEVELS), "options": {"epsilon_min": data.draw(st.sampled_from([0.5, "auto"]))}}
+    simulation = Simulation.of(policy, **chosen)
+    again = Simulation.from_json(json.loads(json.dumps(simulation.to_json(), allow_nan=False)))
+    assert again == simulation
+    assert result_key(again) == result_key(simulation)

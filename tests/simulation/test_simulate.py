@@ -65,7 +65,7 @@ def test_a_trace_survives_its_file(tmp_path: Path) -> None:
     assert json.dumps(loaded.to_json()) == json.dumps(trace.to_json())
     assert loaded.guarantee == trace.guarantee
     frame = trace.to_pandas()
-    assert list(frame.columns) == ["run", "t", "regret", "pulls_0", "pulls_1"]
+    assert list(frame.columns) == ["policy", "epsilon", "run", "t", "regret", "pulls_0", "pulls_1"]
     assert len(frame) == 4 * trace.checkpoints.size
     assert frame[frame.t == 500].regret.to_numpy() == pytest.approx(trace.final_regret)
 

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.simulation.reach import reach
-from dpbandits.simulation.store import KEEP_SECONDS, Store
+from dpbandits.simulation.store import KEEP_SECONDS, CodeStore
 
 KEYS = [f"{number:064x}" for number in range(3)]
 PLAYED = Path(__file__).with_name("played.py")
@@ -56,7 +57,7 @@ def play(cache: Path, *policies: str) -> dict[str, int]:
     ],
 )
 def test_a_damaged_entry_is_not_read(tmp_path: Path, damage: Any) -> None:
-    store = Store(tmp_path)
+    store = CodeStore(tmp_path)
     store.write(KEYS[0], b"machine code")
     (file,) = tmp_path.iterdir()
     file.write_bytes(damage(file.read_bytes()))
@@ -66,7 +67,7 @@ def test_a_damaged_entry_is_not_read(tmp_path: Path, damage: Any) -> None:
 
 
 def test_an_entry_under_another_name_is_not_read(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = CodeStore(tmp_path)
     for key in KEYS[:2]:
         store.write(key, key.encode())
     one, two = (tmp_path / f"{key}.code" for key in KEYS[:2])
@@ -79,7 +80,7 @@ def test_an_entry_under_another_name_is_not_read(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_used_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("somebody's own")
     (tmp_path / f"{KEYS[0]}.code").mkdir()
-    for store in (Store(tmp_path / "file"), Store(tmp_path), Store(Path("/proc/nothing"))):
+    for store in (CodeStore(tmp_path / "file"), CodeStore(tmp_path), CodeStore(Path("/proc/nothing"))):
         store.write(KEYS[0], b"machine code")
         assert store.read(KEYS[0]) is None
     assert (tmp_path / "file").read_text() == "somebody's own"
@@ -87,7 +88,7 @@ def test_a_folder_that_cannot_be_used_is_done_without(tmp_path: Path) -> None:
 
 
 def test_only_our_own_entries_are_removed(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = CodeStore(tmp_path)
     for key in KEYS[:2]:
         store.write(key, b"machine code")
     (tmp_path / "precious.txt").write_text("somebody's own")
@@ -100,7 +101,7 @@ def test_only_our_own_entries_are_removed(tmp_path: Path) -> None:
 
 
 def test_code_of_another_user_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Store(tmp_path)
+    store = CodeStore(tmp_path)
     store.write(KEYS[0], b"machine code")
     (file,) = tmp_path.iterdir()
     if os.getuid() == 0:
@@ -115,14 +116,14 @@ def test_two_processes_that_compile_at_once_do_not_exchange_their_code(tmp_path:
     policies = ("kl-ucb", "ldp-ucb-b")
     wait = """
 import pathlib, time
-from dpbandits.simulation.store import Store
-here, write = pathlib.Path({here!r}), Store.write
+from dpbandits.simulation.store import CodeStore
+here, write = pathlib.Path({here!r}), CodeStore.write
 def write_together(self, key, body):
     (here / {mine!r}).touch()
     while not (here / {other!r}).exists():
         time.sleep(0.01)
     write(self, key, body)
-Store.write = write_together
+CodeStore.write = write_together
 """
     cache = tmp_path / "cache"
     processes = [
@@ -189,6 +190,8 @@ print(trace.pulls[0, -1].argmax())
         ("from helper import ARM\ndef choice(): return ARM", "ARM = ARM_"),
         ("import helper\ndef choice(): return helper.ARM", "ARM = ARM_"),
         ("import helper\ndef choice(): return helper.inner()", "def inner(arm=ARM): return arm"),
+        ("import helper\ndef choice(): return helper.deeper.ARM", "import deeper_ as deeper  # ARM_"),
+        ("import code\ndef choice(): return code.ARM", "# ARM_"),
     ],
 )
 def test_an_edit_of_a_users_policy_or_of_what_it_uses_is_compiled_anew(
@@ -199,7 +202,12 @@ def test_an_edit_of_a_users_policy_or_of_what_it_uses_is_compiled_anew(
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     chosen = []
     for arm, comment in (("0", ""), ("1", ""), ("1", "# a comment\n")):
-        for name, text in (("helper.py", helper), ("own.py", OWN.replace("IMPORT", imported))):
+        files = {"helper.py": helper, "own.py": OWN.replace("IMPORT", imported)}
+        files |= {
+            "deeper_.py": "ARM = ARM_",
+            "code.py": "ARM = ARM_\ndef choice(): return ARM",
+        }  # also Python's ``code``
+        for name, text in files.items():
             text = text.replace("ARM_", arm) if "ARM_" in text or "ARM_" in helper else text.replace("ARM", arm)
             (tmp_path / name).write_text(comment + text)
         done = subprocess.run([sys.executable, "-c", RUN], env=environment, capture_output=True, text=True, check=True)
@@ -234,6 +242,40 @@ def test_the_digest_sees_what_a_run_can_reach_and_nothing_else() -> None:
     assert "positive" not in names, "what is only called at the start counts"
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def make(arm):\n    def choice(): return arm\n    return choice\nchoice = make(ARM)",
+        "def choice(arm=ARM): return arm",
+        "def choice(*, arm=ARM): return arm",
+        "def choice(): return TABLE[1][0]\nTABLE = (5, (ARM, 7))",
+        "import numpy as np\nTABLE = np.array([ARM, 7])\ndef choice(): return TABLE[0]",
+        "import enum\nclass Arm(enum.IntEnum):\n    BEST = ARM\ndef choice(): return Arm.BEST.value",
+        "class Arms:\n    BEST = (ARM, 1)\ndef choice(): return Arms.BEST[0]",
+        "class Arms:\n    @staticmethod\n    def best(): return ARM\ndef choice(): return Arms.best()",
+        "class Base:\n    def best(self): return ARM\nclass Arms(Base):\n    def best(self): return super().best()\n"
+        "def choice(): return Arms().best()",
+        "class Arms:\n    def best(self): return ARM\ndef choice(): return getattr(Arms(), 'best')()",
+    ],
+)
+def test_the_digest_sees_wherever_a_value_is_kept(source: str) -> None:
+    def digest(arm: str) -> str | None:
+        content: dict[str, Any] = {"__name__": "somewhere"}
+        exec(source.replace("ARM", arm), content)
+        assert content["choice"]() == int(arm)
+        return reach((content["choice"],)).digest
+
+    assert digest("0") == digest("0") is not None
+    assert digest("0") != digest("1")
+
+
+@pytest.mark.parametrize("body", ["import json\n    return json", "return eval('1')", "return [1].index"])
+def test_code_that_looks_things_up_by_itself_is_not_stored(body: str) -> None:
+    content: dict[str, Any] = {"__name__": "somewhere", "KEPT": [1].index}
+    exec(f"def f():\n    {body if 'index' not in body else 'return KEPT'}", content)
+    assert reach((content["f"],)).digest is None
+
+
 def test_what_cannot_be_described_is_not_stored(tmp_path: Path) -> None:
     class Odd:
         pass
@@ -263,3 +305,63 @@ def test_names_of_parts_do_not_meet() -> None:
     assert compiled.compiled(use, Counts(4.0))(Counts(4.0)) == 7
     assert dp.simulate("adap-ucb", arms="0.9,0.6", epsilon=1, horizon=100, runs=1).runs == 1
     assert compiled.compiled(use, Counts(4.0))(Counts(4.0)) == 7
+
+
+DEFINED = """
+from typing import NamedTuple
+from dpbandits.policies.policy import Parts, published
+from dpbandits.curators import Plain
+class Stubborn(NamedTuple):
+    arms: int
+    def act(self, curator, t, rng):
+        return ARM, 1, -1e300
+@published('nobody')
+def stubborn(arms: int) -> Parts:
+    return Parts(Stubborn(arms), Plain.start(arms))
+"""
+
+
+def defined(arm: str, module: str = "__main__") -> dict[str, Any]:
+    """What a cell of a notebook, or a module, defines: a policy that plays one arm."""
+    content: dict[str, Any] = {"__name__": module}
+    exec(DEFINED.replace("ARM", arm), content)
+    return content
+
+
+def favourite(content: dict[str, Any]) -> int:
+    """The arm that the policy plays, compiled."""
+    import dpbandits as dp
+
+    trace = dp.simulate(content["stubborn"], arms="0.9,0.5,0.1", horizon=50, runs=1, arm_order="given")
+    return int(trace.pulls[0, -1].argmax())
+
+
+def test_classes_of_the_same_name_with_the_same_fields_run_their_own_code() -> None:
+    """In two modules, and defined again in a notebook."""
+    cells = [defined("0"), defined("1"), defined("2", "own"), defined("1", "own2")]
+    assert [favourite(cell) for cell in (*cells, *cells[::-1])] == [0, 1, 2, 1, 1, 2, 1, 0]
+
+
+def test_what_was_changed_after_it_was_compiled_is_refused_and_not_played_as_it_was() -> None:
+    cell = defined("K")
+    cell["K"] = 0
+    assert favourite(cell) == 0
+    cell["K"] = 0  # nothing has changed
+    assert favourite(cell) == 0
+    cell["K"] = 1
+    with pytest.raises(InputError, match=r"policy: K in __main__.Stubborn.act was changed after it was compiled; run"):
+        favourite(cell)
+    again = defined("K")
+    again["K"] = 1
+    assert favourite(again) == 1
+    again["Stubborn"].act = defined("2")["Stubborn"].act
+    with pytest.raises(InputError, match=r"policy: act in __main__.Stubborn was changed after it was compiled"):
+        favourite(again)
+
+
+def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / f"{KEYS[0]}.code")
+    store = CodeStore(tmp_path)
+    assert store.read(KEYS[0]) is None
+    store.write(KEYS[0], b"machine code")
+    assert store.read(KEYS[0]) == b"machine code"

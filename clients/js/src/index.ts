@@ -4,10 +4,17 @@
 /** A rational in lowest terms: numerator, denominator. */
 export type Rational = readonly [bigint, bigint];
 
+function fail(text: string): never {
+  throw new RangeError(text);
+}
+
 /** A source of random bits, called with the number of 64-bit words. */
 export type Entropy = (words: number) => BigUint64Array;
 
-/** Makes one private response from one reward. Call `respond` only once for each reward: every call costs epsilon. */
+/**
+ * Makes one private response from one reward. Call `respond` only once for each reward: every call costs epsilon. No
+ * reward makes it throw: the silence would tell. What is not a number is answered like NaN, as the lowest reward.
+ */
 export interface Curator {
   /** The level, as "1/10": pure epsilon-privacy of the reward, delta 0. */
   readonly epsilon: string;
@@ -22,16 +29,18 @@ const lowest = (n: bigint, d: bigint): Rational => [n / divisor(n, d), d / divis
 
 const write = ([n, d]: Rational): string => (d > 1n ? `${n}/${d}` : `${n}`);
 
-// A text that is not a rational is read as 0.
-function read(text: string): Rational {
-  const [, whole = "", digits = "", below] = /^(\d+)(?:\.(\d+)|\/(\d*[1-9]\d*))?$/.exec(text) ?? [];
+// The rational in a text. What is none must not be read as 0: in a damaged store nothing would have been spent.
+function read(text: unknown, message = "store is damaged"): Rational {
+  const [all, whole, digits = "", below] = /^(\d+)(?:\.(\d+)|\/(\d*[1-9]\d*))?$/.exec(text as string) ?? [];
+  if (!all || all !== text) fail(message);
   return lowest(BigInt(whole + digits), below ? BigInt(below) : 10n ** BigInt(digits.length));
 }
 
 /** "0.1" or "1/3" as an exact positive rational. Numbers are refused: pass the text of the exact value. */
 export function rational(name: string, text: string): Rational {
-  const value = read(text.length <= 200 ? text : "");
-  if (!value[0]) throw new RangeError(`${name} must be positive, as "0.1" or "1/3", got '${text}'`);
+  const message = `${name} must be positive, as "0.1" or "1/3", got '${text}'`;
+  const value = read(text?.length <= 200 && text, message);
+  if (!value[0] || write(value).length > 200) fail(message);
   return value;
 }
 
@@ -91,21 +100,49 @@ function draw(p: Probability, entropy: Entropy, k = 0): boolean {
   }
 }
 
+// Whatever is not a number is NaN.
+function real(reward: unknown): number {
+  try {
+    return Number(reward);
+  } catch {
+    return NaN;
+  }
+}
+
 // The reward clamped to [0, 1], rounded to the nearest multiple of 2^-bits, in that unit. NaN becomes 0.
 const onGrid = (reward: number, bits: number): bigint =>
   BigInt(Math.floor((reward > 0 ? Math.min(reward, 1) : 0) * 2 ** bits + 0.5));
+
+type Respond = (reward: number) => number | bigint;
+
+// The level for which each of our curators was made, by its function: a copy of a curator cannot have another one.
+const levels = new WeakMap<Respond, string>();
+
+function made(level: Rational, from: Respond): Curator {
+  const epsilon = write(level);
+  const respond: Respond = (reward) => from(real(reward));
+  levels.set(respond, epsilon);
+  return Object.freeze({ epsilon, respond });
+}
+
+function levelOf({ epsilon, respond }: Curator): Rational {
+  const level = rational("epsilon", epsilon);
+  const own = levels.get(respond) ?? write(level);
+  if (own !== write(level)) fail(`epsilon must be ${own}, which the curator was made for, got ${epsilon}`);
+  return level;
+}
 
 /** Keeps a reward of 0 or 1 with probability e^epsilon / (1 + e^epsilon). `entropy` is for tests only. */
 export function randomisedResponse(epsilon: string, entropy = system): Curator {
   const level = rational("epsilon", epsilon);
   const lie = logistic(level);
-  return { epsilon: write(level), respond: (reward) => +(reward >= 0.5 !== draw(lie, entropy)) };
+  return made(level, (reward) => +(reward >= 0.5 !== draw(lie, entropy)));
 }
 
 /** Convert-to-Bernoulli: a reward in [0, 1] becomes one private bit. `entropy` is for tests only. */
 export function bernoulliCurator(epsilon: string, entropy = system): Curator {
-  const within = randomisedResponse(epsilon, entropy);
-  return { ...within, respond: (reward) => within.respond(+(entropy(1)[0]! >> 16n < onGrid(reward, 48))) };
+  const { respond } = randomisedResponse(epsilon, entropy);
+  return made(rational("epsilon", epsilon), (reward) => respond(+(entropy(1)[0]! >> 16n < onGrid(reward, 48))));
 }
 
 /** The Laplace curator: the reward in units of 2^-16, plus discrete Laplace noise. `entropy` is for tests only. */
@@ -121,66 +158,63 @@ export function laplaceCurator(epsilon: string, entropy = system): Curator {
     while (geometric >> bits && draw(coins[0]!, entropy)) geometric += 1n << bits;
     return geometric;
   };
-  return {
-    epsilon: write(level),
-    respond: (reward) => {
-      const uniforms = entropy(both.length);
-      let drawn = 0n;
-      both.forEach((coin, i) => {
-        const bit = uniforms[i] === coin(0) ? draw(coin, entropy, 1) : uniforms[i]! < coin(0);
-        drawn = (drawn << 1n) | BigInt(bit);
-      });
-      const first = extend(drawn >> (bits + 1n));
-      return onGrid(reward, 16) + first - extend(BigInt.asUintN(coins.length, drawn));
-    },
-  };
+  return made(level, (reward) => {
+    const uniforms = entropy(both.length);
+    let drawn = 0n;
+    both.forEach((coin, i) => {
+      const bit = uniforms[i] === coin(0) ? draw(coin, entropy, 1) : uniforms[i]! < coin(0);
+      drawn = (drawn << 1n) | BigInt(bit);
+    });
+    const first = extend(drawn >> (bits + 1n));
+    return onGrid(reward, 16) + first - extend(BigInt.asUintN(coins.length, drawn));
+  });
 }
 
 /** Applies the logistic function to any real reward, and then the given curator. */
-export const sigmoidCurator = (within: Curator): Curator => ({
-  ...within,
-  respond: (reward) => within.respond((1 + Math.tanh(reward / 2)) / 2),
-});
+export const sigmoidCurator = (within: Curator): Curator =>
+  made(levelOf(within), (reward) => within.respond((1 + Math.tanh(reward / 2)) / 2));
 
 /** Keeps one text. `update` is atomic, and resolves to the new text once it would survive a crash. */
 export interface Store {
   update(change: (state: string | undefined) => string): Promise<string>;
 }
 
-/** A store in the browser's database. */
-export function indexedDBStore(name: string): Store {
-  let opened: Promise<IDBDatabase> | undefined;
-  const open = () =>
-    new Promise<IDBDatabase>((resolve, reject) => {
+/**
+ * A store in the browser's database. Every update opens it, so that neither a failed attempt nor a connection that the
+ * browser has closed stays in the way, and no tab keeps another waiting.
+ */
+export const indexedDBStore = (name: string): Store => ({
+  update: async (change) => {
+    const database = await new Promise<IDBDatabase>((resolve, reject) => {
       const request = indexedDB.open(name);
       request.onupgradeneeded = () => request.result.createObjectStore(name);
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(request.error);
     });
-  return {
-    update: async (change) => {
-      const transaction = (await (opened ??= open())).transaction(name, "readwrite", { durability: "strict" });
-      const store = transaction.objectStore(name);
-      const old = store.get(name);
-      return new Promise((resolve, reject) => {
-        let state: string;
-        let problem: unknown;
-        old.onsuccess = () => {
-          try {
-            store.put((state = change(old.result)), name);
-          } catch (error) {
-            problem = error;
-            transaction.abort();
-          }
-        };
-        transaction.oncomplete = () => resolve(state);
-        transaction.onabort = () => reject(problem ?? transaction.error);
-      });
-    },
-  };
-}
+    const transaction = database.transaction(name, "readwrite", { durability: "strict" });
+    const store = transaction.objectStore(name);
+    const old = store.get(name);
+    database.close(); // when the transaction is over
+    return new Promise((resolve, reject) => {
+      let state: string;
+      let problem: unknown;
+      old.onsuccess = () => {
+        try {
+          store.put((state = change(old.result)), name);
+        } catch (error) {
+          problem = error;
+          transaction.abort();
+        }
+      };
+      transaction.oncomplete = () => resolve(state);
+      transaction.onabort = () => reject(problem ?? transaction.error);
+    });
+  },
+});
 
 const atMost = ([a, b]: Rational, [c, d]: Rational): boolean => a * d <= c * b;
+
+const add = ([a, b]: Rational, [c, d]: Rational): Rational => lowest(a * d + c * b, b * d);
 
 /** A response would cost more than is left of the budget. */
 export class BudgetError extends RangeError {}
@@ -203,15 +237,18 @@ export class Device {
     this.#limit = rational("limit", limit);
   }
 
-  async #update(change: (state: State) => void): Promise<State> {
+  async #update(change: (state: State, spent: Rational) => void): Promise<State> {
     const limit = write(this.#limit);
     return JSON.parse(
       await this.#store.update((old) => {
-        const state: State = old ? JSON.parse(old) : { limit, spent: "0", made: {} };
+        const state: State = JSON.parse(old ?? `{"limit":"${limit}","spent":"0","made":{}}`);
+        let spent: Rational = [0n, 1n];
+        for (const key in state.made) spent = add(spent, read(state.made[key]![0]));
+        read(state.spent === write(spent) && "0");
         if (!atMost(this.#limit, read(state.limit)))
-          throw new RangeError(`limit must be at most ${state.limit}, which was promised before, got ${limit}`);
+          fail(`limit must be at most ${state.limit}, which was promised before, got ${limit}`);
         state.limit = limit;
-        change(state);
+        change(state, spent);
         return JSON.stringify(state);
       }),
     );
@@ -228,26 +265,27 @@ export class Device {
    * of the steps matters: charge the budget, draw, keep the response, and only then return it.
    */
   async respond(decision: string, reward: number, curator: Curator): Promise<string> {
+    decision += ""; // an object could be one text now and another later
     if (!/^[\w.:=~-]{1,200}$/.test(decision))
-      throw new RangeError(`decision must be 1 to 200 letters, digits or ._:=~- signs, got '${decision}'`);
+      fail(`decision must be 1 to 200 letters, digits or ._:=~- signs, got '${decision}'`);
     const key = "." + decision;
-    const { epsilon } = curator;
-    const [n, d] = rational("epsilon", epsilon);
-    let { made } = await this.#update((state) => {
+    const level = levelOf(curator);
+    const epsilon = write(level);
+    let { made } = await this.#update((state, before) => {
       const [charged, response] = state.made[key] ?? [];
       if (!charged) {
-        const [a, b] = read(state.spent);
-        const spent = lowest(a * d + n * b, b * d);
+        const spent = add(before, level);
         if (!atMost(spent, this.#limit))
           throw new BudgetError(`epsilon must fit in ${state.limit}, of which ${state.spent} is spent, got ${epsilon}`);
         state.spent = write(spent);
         state.made[key] = [epsilon];
-      } else if (!response && charged !== epsilon) {
-        throw new RangeError(`epsilon must be ${charged}, which ${decision} was charged, got ${epsilon}`);
-      }
+      } else if (!response && charged !== epsilon)
+        fail(`epsilon must be ${charged}, which ${decision} was charged, got ${epsilon}`);
     });
     if (!made[key]![1]) {
-      const response = `{"decision":"${decision}","epsilon":"${epsilon}","response":${curator.respond(reward)}}`;
+      const drawn = `${curator.respond(reward)}`;
+      if (!/^-?\d+$/.test(drawn)) fail("response must be whole");
+      const response = `{"decision":"${decision}","epsilon":"${epsilon}","response":${drawn}}`;
       ({ made } = await this.#update((state) => {
         state.made[key]![1] ??= response;
       }));

@@ -39,6 +39,31 @@ test("threshold words are those of Python, in whatever order they are asked for"
       }
 });
 
+test("every random word is compared with Python's threshold, to the last unit", () => {
+  const most = 2n ** 64n - 1n;
+  for (const { curator, epsilon, before, words, adds } of vectors.thresholds)
+    words.forEach((pair, place) => {
+      const [first, second] = pair.map((word) => BigInt("0x" + word));
+      const answer = (word, then) => {
+        const draw = [...Array(before + words.length).fill(most), ...then, ...Array(3).fill(most)];
+        draw[before + place] = word;
+        const entropy = (n) => BigUint64Array.from(draw.splice(0, n));
+        return BigInt(dpbandits[curator](epsilon, entropy).respond(0));
+      };
+      const below = BigInt(adds[place]);
+      const expected = [
+        ...(first > 0n ? [[0n, [], below], [first - 1n, [], below], [first >> 3n, [], below]] : []),
+        [first, [second - 1n], below],
+        [first, [second + 1n], 0n],
+        [first + 1n, [], 0n],
+        [most, [], 0n],
+        ...(first > 0n && first << 1n < most ? [[first << 1n, [], 0n]] : []),
+      ];
+      for (const [word, then, response] of expected)
+        assert.equal(answer(word, then), response, `${curator} ${epsilon}, word ${place}: ${word} ${then}`);
+    });
+});
+
 test("responses are those of Python, and take the same random words", () => {
   assert.ok(vectors.responses.length > 300);
   for (const { curator, epsilon, reward, entropy, response } of vectors.responses) {

@@ -8,6 +8,7 @@ from dpbandits.agents.kl_ucb import KLUCB
 from dpbandits.agents.lazy import CoveringUCB, LazyThompson, LazyUCB
 from dpbandits.agents.likelihood import LikelihoodIMED, LikelihoodUCB
 from dpbandits.agents.moss import MOSS
+from dpbandits.agents.propensities import propensities
 from dpbandits.agents.skip_ahead import skip_ahead
 from dpbandits.agents.thompson import Thompson
 from dpbandits.agents.ucb import UCB, RootUCB
@@ -28,5 +29,6 @@ __all__ = [
     "RootUCB",
     "Thompson",
     "batches",
+    "propensities",
     "skip_ahead",
 ]

@@ -1,10 +1,11 @@
-"""Arms of which too little is known are played first."""
+"""What index policies share: which arm must be explored first, and the mean that an index starts from."""
 
 from __future__ import annotations
 
+from dpbandits.numerics import unit
 from dpbandits.protocols import Releases
 
-__all__ = ["first_unready"]
+__all__ = ["first_unready", "raised_mean"]
 
 
 def first_unready(releases: Releases, arms: int, t: int, confidence: float) -> int:
@@ -21,3 +22,8 @@ def first_unready(releases: Releases, arms: int, t: int, confidence: float) -> i
         if not releases.ready(arm, confidence):
             return arm
     return arms
+
+
+def raised_mean(releases: Releases, arm: int, confidence: float) -> float:
+    """The released mean, raised by the width of the noise and clipped to [0, 1]."""
+    return unit(releases.mean(arm) + releases.width(arm, confidence, 0))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Self
 
-from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.exploring import first_unready, raised_mean
 from dpbandits.checks import not_negative, positive
-from dpbandits.numerics import corrected, kl, positive_log, unit
+from dpbandits.numerics import corrected, kl, positive_log
 from dpbandits.protocols import NO_LINE, Releases
 from dpbandits.types import Rng
 
@@ -45,7 +45,7 @@ class IMED(NamedTuple):
             return arm, 1, NO_LINE
         top = 0.0
         for arm in range(self.arms):
-            top = max(top, self.center(releases, arm, confidence))
+            top = max(top, raised_mean(releases, arm, confidence))
         best, least = 0, math.inf
         for arm in range(self.arms):
             index = self.divergence(releases, arm, confidence, top)
@@ -53,11 +53,7 @@ class IMED(NamedTuple):
                 best, least = arm, index
         return best, 1, NO_LINE
 
-    def center(self, releases: Releases, arm: int, confidence: float) -> float:
-        """The released mean, raised by the width of the noise and clipped."""
-        return unit(releases.mean(arm) + releases.width(arm, confidence, 0))
-
     def divergence(self, releases: Releases, arm: int, confidence: float, top: float) -> float:
         """The index of an arm when the largest mean is ``top``."""
         n = releases.samples(arm, 0)
-        return corrected(n * kl(self.center(releases, arm, confidence), top), self.correction) + positive_log(n)
+        return corrected(n * kl(raised_mean(releases, arm, confidence), top), self.correction) + positive_log(n)

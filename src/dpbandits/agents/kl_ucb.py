@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
-from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.exploring import first_unready, raised_mean
 from dpbandits.checks import positive
-from dpbandits.numerics import kl, kl_upper, positive_log, unit
+from dpbandits.numerics import kl, kl_upper, positive_log
 from dpbandits.protocols import NO_LINE, Releases
 from dpbandits.types import Rng
 
@@ -42,16 +42,12 @@ class KLUCB(NamedTuple):
         best, largest = 0, -1.0
         for arm in range(self.arms):
             if self.reaches(releases, arm, confidence, largest):
-                index = kl_upper(self.center(releases, arm, confidence), confidence / releases.samples(arm, 0))
+                index = kl_upper(raised_mean(releases, arm, confidence), confidence / releases.samples(arm, 0))
                 if index > largest:
                     best, largest = arm, index
         return best, 1, NO_LINE
 
-    def center(self, releases: Releases, arm: int, confidence: float) -> float:
-        """The released mean, raised by the width of the noise and clipped."""
-        return unit(releases.mean(arm) + releases.width(arm, confidence, 0))
-
     def reaches(self, releases: Releases, arm: int, confidence: float, level: float) -> bool:
         """Whether the arm's index may be above ``level``."""
-        center = self.center(releases, arm, confidence)
+        center = raised_mean(releases, arm, confidence)
         return center > level or releases.samples(arm, 0) * kl(center, level) < confidence

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.exploring import first_unready, raised_mean
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.kl_ucb import KLUCB
 from dpbandits.agents.lazy import CoveringUCB, LazyUCB
@@ -26,9 +26,9 @@ from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingLazy", "SkippingLikelihood", "SkippingUCB", "skip_ahead"]
 
-SHORTEST = 4  # rounds of a stint with a line: few enough to cost the line little, enough to save most questions
-SHARE = 0.25  # of the leader's lead that a stint may cost
-KEPT = 0.9  # of the lead that the last look at the rivals found: with less, it is time to look again
+SHORTEST = 4  # rounds of a stint with a line: a longer stint lowers the line, a shorter one asks more often
+SHARE = 0.25  # the share of the leader's lead that a stint may use up
+KEPT = 0.9  # the share of the last computed lead below which all rivals are computed again
 HALF = 0.5  # of the lead of IMED's index that its own growth may cost in a stint
 FARTHEST = 40.0  # leads beyond this one are as good
 LONGEST = 1 << 40
@@ -187,7 +187,7 @@ class SkippingKLUCB(NamedTuple):
         floor = 0.0
         for arm in range(self.kl_ucb.arms):
             if arm != leader and self.kl_ucb.reaches(releases, arm, later, floor):
-                index = kl_upper(self.kl_ucb.center(releases, arm, later), later / releases.samples(arm, 0))
+                index = kl_upper(raised_mean(releases, arm, later), later / releases.samples(arm, 0))
                 floor = max(floor, index)
         if floor >= 1.0:
             return math.inf
@@ -226,7 +226,7 @@ class SkippingIMED(NamedTuple):
             return arm, 1, NO_LINE
         top, width = 0.0, 0.0
         for arm in range(imed.arms):
-            top = max(top, imed.center(releases, arm, confidence))
+            top = max(top, raised_mean(releases, arm, confidence))
             width = max(width, releases.width(arm, confidence, 0))
         best, least, second = 0, math.inf, math.inf
         for arm in range(imed.arms):

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dpbandits.audit.responses import enclosed_epsilon, worst_response
+from dpbandits.audit.responses import worst_response
 from dpbandits.audit.targets import ENDS, Responder
-from dpbandits.audit.verdict import PROVED, ROUNDING, VIOLATED, Verdict
+from dpbandits.audit.verdict import NOT_REFUTED, PROVED, ROUNDING, VIOLATED, Verdict
+from dpbandits.audit.words import REWARDS, SIGNIFICANT, law_of
 from dpbandits.checks import known
 from dpbandits.curators import LocalBernoulli, LocalLaplace
 from dpbandits.errors import InputError
-from dpbandits.exact import BernoulliCurator, LaplaceCurator, RandomisedResponse, SigmoidCurator
+from dpbandits.exact import BernoulliCurator, LaplaceCurator, LocalCurator, RandomisedResponse, SigmoidCurator
 from dpbandits.exact.rational import Exactly, rational
-from dpbandits.exact.responses import LAPLACE_GRID
 
 __all__ = ["EXACT", "SIMULATED", "own_curator", "responder", "verify_curator"]
 
@@ -38,7 +38,6 @@ SIMULATED = {
     "simulated-bernoulli": Kind(lambda epsilon: LocalBernoulli.start(2, epsilon=epsilon)),
     "simulated-laplace": Kind(lambda epsilon: LocalLaplace.start(2, epsilon=epsilon)),
 }
-UNCERTAINTY = Fraction(1, 10**50)  # epsilon is computed from the threshold words to within less than this
 
 
 def responder(name: str, epsilon: Exactly) -> Responder:
@@ -52,33 +51,53 @@ def responder(name: str, epsilon: Exactly) -> Responder:
     return Responder(name, lambda reward, rng: curator.respond(reward), kind.rewards)
 
 
-def verify_curator(name: str, epsilon: Exactly, claim: Exactly | None = None) -> Verdict:
-    """The exact worst case of a curator, from the constants that it was made with.
+def verify_curator(curator: str | LocalCurator, epsilon: Exactly, claim: Exactly | None = None) -> Verdict:
+    """The exact worst case of a curator: by name, or an object that draws its noise by ``dpbandits.exact``.
+
+    An exact curator is made as on a device, and its real call is driven with words that the audit chooses. It is proved
+    if the words that its random words are compared with are those of this epsilon, to the last unit.
 
     >>> verdict = verify_curator("laplace", "1/3")
     >>> verdict.verdict, round(verdict.epsilon, 6)
     ('proved', 0.333333)
     """
-    known("curator", name, [*EXACT, *SIMULATED])
-    promised = rational("claim", epsilon if claim is None else claim)
-    if name in SIMULATED:
-        pair = worst_response(SIMULATED[name].make(float(rational("epsilon", epsilon))), 0.0)
-        kept = pair.epsilon <= float(promised) * (1.0 + ROUNDING) + pair.rounding
-        domain = "rewards from -inf to inf, and NaN; noise as real numbers: use --view bytes to attack floats"
-        witness = {"rewards": list(map(str, pair.rewards)), "responses": [str(law) for law in pair.responses]}
-        return _verdict(name, float(promised), pair.epsilon, kept, domain, witness)
-    curator = EXACT[name].make(epsilon)
-    inner = getattr(curator, "_within", curator)
-    laplace = isinstance(inner, LaplaceCurator)
-    low, high = enclosed_epsilon(inner._noise, 1 << LAPLACE_GRID) if laplace else enclosed_epsilon(inner._flip)
-    witness = {"rewards": ["0", "1"], "epsilon": [f"{low:.30f}", f"{high:.30f}"]}
-    domain = "every reward; worst case at the two ends of the grid, from 512 bits of every threshold"
-    return _verdict(name, float(promised), float(high), Fraction(high) <= promised + UNCERTAINTY, domain, witness)
+    level = rational("epsilon", epsilon)
+    promised = level if claim is None else rational("claim", claim)
+    if isinstance(curator, str):
+        known("curator", curator, [*EXACT, *SIMULATED])
+        if curator in SIMULATED:
+            return _simulated(curator, float(level), float(promised))
+        return _driven(curator, EXACT[curator].make(epsilon), level, promised)
+    return _driven(type(curator).__name__, curator, level, promised)
 
 
-def _verdict(name: str, claim: float, epsilon: float, kept: bool, domain: str, witness: dict[str, Any]) -> Verdict:
+def _simulated(name: str, epsilon: float, claim: float) -> Verdict:
+    pair = worst_response(SIMULATED[name].make(epsilon), 0.0)
+    kept = pair.epsilon <= claim * (1.0 + ROUNDING) + pair.rounding
+    domain = "rewards from -inf to inf, and NaN; noise as real numbers: use --view bytes to attack floats"
+    witness = {"rewards": list(map(str, pair.rewards)), "responses": [str(law) for law in pair.responses]}
+    return _verdict(PROVED if kept else VIOLATED, name, claim, pair.epsilon, domain, witness)
+
+
+def _driven(name: str, curator: LocalCurator, level: Fraction, promised: Fraction) -> Verdict:
+    law = law_of(curator)
+    if curator.epsilon != level:
+        law.faults.append(f"the curator is made for epsilon {curator.epsilon}, and not {level}")
+    if law.faults or law.epsilon is None:
+        kind = VIOLATED if law.loss > promised else NOT_REFUTED
+        domain = f"not proved: {'; '.join(law.faults[:3])}"
+        return _verdict(kind, name, float(promised), float(law.loss), domain, law.witness)
+    low, high = law.epsilon
+    domain = (
+        f"every reward on the grid; {law.thresholds} thresholds of the real call, found with chosen entropy, to "
+        f"{SIGNIFICANT * 64} bits; driven with {', '.join(f'{reward}' for reward in REWARDS)}"
+    )
+    witness = {**law.witness, "epsilon": [f"{low:.30f}", f"{high:.30f}"]}
+    return _verdict(PROVED if level <= promised else VIOLATED, name, float(promised), float(level), domain, witness)
+
+
+def _verdict(kind: str, name: str, claim: float, epsilon: float, domain: str, witness: dict[str, Any]) -> Verdict:
     shown = float(f"{epsilon:.12g}")
-    kind = PROVED if kept else VIOLATED
     return Verdict(kind, name, claim, 0.0, shown, "exact", "response", None, domain, witness=witness)
 
 

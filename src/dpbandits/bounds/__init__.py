@@ -1,5 +1,10 @@
 """Lower and upper bounds on regret from the literature, as functions. Each carries its source and its conditions."""
 
+import sys
+from types import ModuleType
+from typing import Any
+
+from dpbandits.bounds.asked import Bounds, bounds
 from dpbandits.bounds.bound import Bound, DoesNotHold, Theorem
 from dpbandits.bounds.catalogue import applicable, evaluate, for_policy, read_options, report, theorem_named, theorems
 from dpbandits.bounds.divergences import Law
@@ -8,6 +13,7 @@ from dpbandits.bounds.problem import LinearProblem, Problem
 
 __all__ = [
     "Bound",
+    "Bounds",
     "DoesNotHold",
     "Law",
     "LinearProblem",
@@ -15,6 +21,7 @@ __all__ = [
     "Theorem",
     "applicable",
     "best_epsilon_min",
+    "bounds",
     "evaluate",
     "for_policy",
     "level_cost",
@@ -24,3 +31,13 @@ __all__ = [
     "theorem_named",
     "theorems",
 ]
+
+
+class _Callable(ModuleType):
+    """This module can be called: ``dp.bounds(...)`` is ``dp.bounds.bounds(...)``."""
+
+    def __call__(self, *args: Any, **given: Any) -> Bounds:
+        return bounds(*args, **given)
+
+
+sys.modules[__name__].__class__ = _Callable

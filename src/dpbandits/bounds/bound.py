@@ -10,9 +10,10 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Type
 
 import numpy as np
 
+from dpbandits.numerics import positive_log
 from dpbandits.types import Floats
 
-__all__ = ["Bound", "Curve", "DoesNotHold", "Theorem", "theorem"]
+__all__ = ["Bound", "Curve", "DoesNotHold", "LongRun", "Theorem", "theorem"]
 
 Kind = Literal["lower", "upper"]
 Form = Literal["printed", "corrected"]
@@ -24,6 +25,19 @@ Curve = Callable[[float], float]
 class _Asked(Protocol):
     @property
     def horizon(self) -> int: ...
+
+    @property
+    def gap_at_random(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class LongRun:
+    """A lower bound on the limit of regret / log(horizon). It says nothing about any one horizon."""
+
+    rate: float
+
+    def __call__(self, horizon: float) -> float:
+        return self.rate * positive_log(horizon)
 
 
 Q = TypeVar("Q", bound=_Asked)
@@ -44,6 +58,11 @@ class Bound:
     differs, and what is wrong in the paper. ``checked`` is False if there is no valid proof: the proof has a gap, or it
     was not available. Do not test a policy against such a bound.
 
+    ``rate`` is set for a lower bound on the limit of regret / log(horizon). Such a theorem says nothing about a given
+    horizon: ``value`` is then the rate times log(horizon), or what random play loses, if that is less.
+
+    A claim that simulations refute has no ``value``. ``claimed`` is the number that the paper gives.
+
     >>> from dpbandits.bounds import Problem, central
     >>> bound = central.adap_ucb(Problem.bernoulli([0.75, 0.625], horizon=1000, epsilon=1.0))
     >>> bound.kind, round(bound.value), [round(x) for x in bound.at([10, 1000])]
@@ -62,6 +81,8 @@ class Bound:
     scope: Scope
     checked: bool
     corrects: str  # the name of the printed form, where this is the corrected one
+    rate: float | None = None
+    claimed: float | None = None
     _curve: Curve | None = field(default=None, repr=False, compare=False)
 
     def at(self, horizons: Iterable[float]) -> Floats:
@@ -78,7 +99,7 @@ class Bound:
 
     def to_json(self) -> dict[str, Any]:
         """This bound as a JSON-ready dictionary."""
-        names = ("value", "source", "holds", "form", "note", "trust", "scope", "checked")
+        names = ("value", "source", "holds", "form", "note", "trust", "scope", "checked", "rate", "claimed")
         return {**{name: getattr(self, name) for name in names}, "policies": list(self.policies)}
 
 
@@ -90,12 +111,18 @@ class Statement:
     source: str
     holds: str
     form: Form
-    policies: tuple[str, ...]
+    about: tuple[str, ...] | Callable[[], tuple[str, ...]]  # the policies
     note: str
     trust: Trust
     scope: Scope
     checked: bool
     corrects: str
+    refuted: str
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The policies that it is about; none for a theorem about all policies of a trust model."""
+        return self.about if isinstance(self.about, tuple) else self.about()
 
 
 class Theorem(Generic[Q, P]):
@@ -110,12 +137,16 @@ class Theorem(Generic[Q, P]):
 
     def __call__(self, problem: Q, *args: P.args, **kwargs: P.kwargs) -> Bound:
         s = self.statement
-        value, holds, curve = None, s.holds, None
+        value, holds, curve, rate, claimed = None, s.holds, None, None, None
         try:
             curve = self._curve(problem, *args, **kwargs)
+            if isinstance(curve, LongRun):
+                rate, curve = curve.rate, _at_most_random(curve, problem.gap_at_random)
             value = curve(float(problem.horizon))
         except DoesNotHold as reason:
             holds = f"does not apply: {reason}"
+        if s.refuted and value is not None:
+            holds, claimed, value, curve = f"refuted by simulation: {s.refuted}", value, None, None
         return Bound(
             self.name,
             s.kind,
@@ -129,8 +160,15 @@ class Theorem(Generic[Q, P]):
             s.scope,
             s.checked,
             s.corrects,
+            rate,
+            claimed,
             curve,
         )
+
+
+def _at_most_random(curve: Curve, gap: float) -> Curve:
+    """The curve, cut off at what random play loses: ``gap`` in every round, on average."""
+    return lambda horizon: min(curve(horizon), gap * horizon)
 
 
 def theorem(
@@ -140,13 +178,18 @@ def theorem(
     holds: str,
     *,
     form: Form = "printed",
-    policies: tuple[str, ...] = (),
+    policies: tuple[str, ...] | Callable[[], tuple[str, ...]] = (),
     note: str = "",
     trust: Trust = "any",
     scope: Scope = "this problem",
     checked: bool = True,
     corrects: str = "",
+    refuted: str = "",
 ) -> Callable[[Callable[Concatenate[Q, P], Curve]], Theorem[Q, P]]:
-    """Decorator for a function that checks the conditions and returns the bound as a function of the horizon."""
-    statement = Statement(kind, source, holds, form, policies, note, trust, scope, checked, corrects)
+    """Decorator for a function that checks the conditions and returns the bound as a function of the horizon.
+
+    ``refuted`` is the evidence against a claim that is false.
+    """
+    proven = checked and not refuted
+    statement = Statement(kind, source, holds, form, policies, note, trust, scope, proven, corrects, refuted)
     return lambda curve: Theorem(curve, about, statement)

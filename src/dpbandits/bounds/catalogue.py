@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
 import dpbandits.bounds as package
 from dpbandits.bounds.bound import Bound, Theorem
 from dpbandits.bounds.problem import LinearProblem, Problem
-from dpbandits.checks import known, nearest
+from dpbandits.checks import fraction, known, nearest, positive
 from dpbandits.environments.numbers import number
 from dpbandits.errors import InputError
 from dpbandits.privacy.guarantee import Guarantee
@@ -33,6 +33,10 @@ def theorems() -> tuple[Theorem[Any, Any], ...]:
             if isinstance(thing, Theorem):
                 found[thing.name] = thing
     return tuple(found[name] for name in sorted(found))
+
+
+#: What a numeric option of a theorem must be, where that is not any positive number.
+RANGES: dict[str, Callable[[str, float], float]] = {"delta": fraction}
 
 
 def theorem_named(name: str) -> Theorem[Any, Any]:
@@ -73,8 +77,12 @@ def read_options(texts: Mapping[str, str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name, text in texts.items():
         _check_option(name, takes)
-        if (name, text) != ("epsilon_min", "auto"):
-            given[name] = number(name, text) if "float" in str(takes[name].annotation) else text
+        if (name, text) == ("epsilon_min", "auto"):
+            continue
+        if "float" not in str(takes[name].annotation):
+            given[name] = text
+        else:
+            given[name] = RANGES.get(name, positive)(name, number(name, text))
     return given
 
 
@@ -89,7 +97,7 @@ def _options(theorem: Theorem[Any, Any]) -> dict[str, inspect.Parameter]:
 
 
 def applicable(problem: Problem | LinearProblem, options: Mapping[str, Any] | None = None) -> list[Bound]:
-    """The bounds that hold on a problem.
+    """The bounds that hold on a problem; claims that simulations refute are not among them.
 
     >>> bounds = applicable(Problem.bernoulli([0.9, 0.6], 1000, epsilon=1.0))
     >>> all(bound.value is not None for bound in bounds), len(bounds) >= 20

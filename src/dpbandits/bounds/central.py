@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from scipy.optimize import brentq
 
-from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
+from dpbandits.bounds.bound import Curve, DoesNotHold, LongRun, theorem
 from dpbandits.bounds.divergences import d_eps, kl_across
 from dpbandits.bounds.problem import Problem
 from dpbandits.checks import positive
@@ -49,7 +49,7 @@ def lai_robbins(problem: Problem) -> Curve:
     """
     problem.need_room()
     rate = sum((problem.best - problem.means[arm]) / problem.kl_gap(arm) for arm in problem.worse)
-    return lambda horizon: rate * positive_log(horizon)
+    return LongRun(rate)
 
 
 @theorem(
@@ -59,15 +59,18 @@ def lai_robbins(problem: Problem) -> Curve:
     "any epsilon-private policy; the hardest problem with the same number of arms; horizon of at least arms - 1",
     trust="central",
     scope="some problem",
-    note="proven with normal rewards of unbounded means; for rewards in [0, 1] it can exceed the horizon",
-    checked=False,
+    note="proven with normal rewards of unbounded means; false for rewards in [0, 1], where it can exceed what random "
+    "play loses: see dp-minimax-lower",
 )
 def dp_minimax_lower_printed(problem: Problem) -> Curve:
-    """max(sqrt(T (K - 1)) / 27, (K - 1) / (131 epsilon)).
+    """max(sqrt(T (K - 1)) / 27, (K - 1) / (131 epsilon)), for normal rewards of variance 1 and any means.
 
-    >>> round(dp_minimax_lower_printed(Problem.bernoulli([0.5] * 101, 100, epsilon=0.001)).value, 1)
+    >>> round(dp_minimax_lower_printed(Problem.gaussian([0.5] * 101, 100, epsilon=0.001)).value, 1)
     763.4
     """
+    problem.need("gaussian")
+    if problem.sd != 1.0:
+        raise DoesNotHold(f"the standard deviation must be 1, and is {problem.sd:g}")
     epsilon, others = problem.one_epsilon(), problem.arms - 1
 
     def curve(horizon: float) -> float:
@@ -87,13 +90,25 @@ def dp_minimax_lower_printed(problem: Problem) -> Curve:
     corrects="dp-minimax-lower-printed",
     trust="central",
     scope="some problem",
-    note="capped at the horizon, because regret cannot exceed it when rewards lie in [0, 1]",
+    note="proven again for rewards in [0, 1], with Bernoulli arms; the printed proof needs normal rewards of unbounded "
+    "means",
 )
 def dp_minimax_lower(problem: Problem) -> Curve:
-    """min(T, max(sqrt(T (K - 1)) / 27, (K - 1) / (131 epsilon))) for rewards in [0, 1].
+    """max(sqrt(T (K - 1)) / 27, min(T / (16 e), (K - 1) / (96 e epsilon))) for rewards in [0, 1].
 
-    >>> dp_minimax_lower(Problem.bernoulli([0.5] * 101, 100, epsilon=0.001)).value
-    100.0
+    The private term repeats the paper's proof with Bernoulli arms. One arm has mean 1/2, all others 1/2 - g. In a
+    second problem, the arm that the policy plays least often, at most T / (K - 1) times on average, has mean 1/2 + g
+    instead. A policy that plays the first arm in at most half of the rounds loses g T / 2 in the first problem, and
+    otherwise in the second. By Bretagnolle & Huber the two probabilities add up to at least e^-KL / 2, so one of the
+    regrets is at least g T e^-KL / 8. The changed arm has a total variation of 2 g, so KL <= 6 epsilon 2 g T / (K - 1)
+    by Theorem 10. With g = min(1/2, (K - 1) / (12 epsilon T)) this is at most 1.
+
+    The other term holds without privacy: Auer, Cesa-Bianchi, Freund & Schapire 2002, Theorem 5.1 gives
+    min(sqrt(K T), T) / 20 with Bernoulli arms, which is more.
+
+    >>> problem = Problem.bernoulli([0.5] * 101, 100, epsilon=0.001)
+    >>> round(dp_minimax_lower(problem).value, 2), round(100 * problem.horizon / 101, 2)  # random play loses at most
+    (3.7, 99.01)
     """
     problem.need_unit_rewards()
     epsilon, others = problem.one_epsilon(), problem.arms - 1
@@ -101,7 +116,8 @@ def dp_minimax_lower(problem: Problem) -> Curve:
     def curve(horizon: float) -> float:
         if others < 1 or horizon < others:
             raise DoesNotHold(f"arms must be from 2 to horizon + 1, and are {problem.arms}")
-        return min(horizon, max(math.sqrt(horizon * others) / 27.0, others / (131.0 * epsilon)))
+        private = min(horizon / (16.0 * math.e), others / (96.0 * math.e * epsilon))
+        return max(math.sqrt(horizon * others) / 27.0, private)
 
     return curve
 
@@ -127,7 +143,7 @@ def dp_lower(problem: Problem) -> Curve:
     for arm in problem.worse:
         information = min(problem.kl_gap(arm), 6.0 * epsilon * problem.tv_gap(arm))
         rate += (problem.best - problem.means[arm]) / information
-    return lambda horizon: rate * positive_log(horizon)
+    return LongRun(rate)
 
 
 @theorem(
@@ -136,7 +152,7 @@ def dp_lower(problem: Problem) -> Curve:
     "Azize, Wu, Honda, Orabona, Ito & Basu 2025",
     f"Bernoulli rewards; any epsilon-private, {ASYMPTOTIC}",
     trust="central",
-    note="tight: DP-KLUCB and DP-IMED reach it up to the ratio of their batches; the proof was not available",
+    note="the paper says that it can be reached, up to the ratio of the batches; the proof was not available",
     checked=False,
 )
 def dp_lower_bernoulli(problem: Problem) -> Curve:
@@ -152,7 +168,7 @@ def dp_lower_bernoulli(problem: Problem) -> Curve:
     rate = sum(
         (problem.best - mean) / d_eps(mean, problem.best, epsilon) for mean in problem.means if mean < problem.best
     )
-    return lambda horizon: rate * positive_log(horizon)
+    return LongRun(rate)
 
 
 @theorem(

@@ -22,7 +22,8 @@ def response_cost(epsilon: float, mechanism: Mechanism) -> float:
     >>> response_cost(2.0, "laplace"), round(response_cost(2.0, "bernoulli"), 4)
     (9.0, 1.7241)
     """
-    return (1.0 + 4.0 / epsilon) ** 2 if mechanism == "laplace" else debias_variance(attenuation(epsilon))
+    factor = 1.0 + 4.0 / epsilon
+    return factor * factor if mechanism == "laplace" else debias_variance(attenuation(epsilon))
 
 
 def level_cost(levels: Population, epsilon_min: float, mechanism: Mechanism) -> float:

@@ -7,12 +7,14 @@ from functools import cache
 
 import numpy as np
 
-from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
+from dpbandits.bounds.bound import Curve, DoesNotHold, LongRun, theorem
 from dpbandits.bounds.divergences import kl_across
 from dpbandits.bounds.levels import response_cost
 from dpbandits.bounds.problem import Problem
+from dpbandits.curators import LocalBernoulli
 from dpbandits.mechanisms import response_probability
 from dpbandits.numerics import positive_log
+from dpbandits.policies import lookup
 from dpbandits.policies.policy import Mechanism
 
 __all__ = [
@@ -40,7 +42,6 @@ __all__ = [
 REN = "Ren, Zhou, Liu & Shroff 2020"
 UNIT = "rewards in [0, 1]; every horizon"
 ASYMPTOTIC = "any consistent policy; regret / log(horizon) as the horizon grows"
-BIT_POLICIES = ("ldp-ucb-b", "ldp-klucb-b", "ldp-ts-b", "ldp-imed-b")
 NORMAL = (
     "rewards with the same sub-Gaussian noise (variance proxy at most 1) on every arm, means in [0, 1]; every horizon"
 )
@@ -50,6 +51,12 @@ CONSTANT_L, CONSTANT_B = 1.0 + 2.0 * math.pi**2 / 3.0, 1.0 + math.pi**2 / 3.0
 #: c_s of Lemma 7: lower bounds on the least slope of E[sigmoid(m + Z)] in m over [0, 1].
 #: The first is for any sub-Gaussian Z, the second for normal Z.
 SUB_GAUSSIAN_SLOPE, GAUSSIAN_SLOPE = 0.0765 / math.e, 0.2066 / math.e
+
+
+def bit_policies() -> tuple[str, ...]:
+    """The policies that see only randomised responses to rewards in [0, 1], one bit for each reward."""
+    curators = {name: lookup.sample(name).curator for name in lookup.names()}
+    return tuple(name for name, one in curators.items() if isinstance(one, LocalBernoulli) and not one.sigmoid)
 
 
 @theorem(
@@ -70,7 +77,7 @@ def ldp_lower_printed(problem: Problem) -> Curve:
     problem.need_room()
     epsilon = problem.one_epsilon()
     rate = sum(1.0 / gap for gap in problem.gaps) / (2.0 * math.sinh(min(epsilon, 300.0))) ** 2
-    return lambda horizon: rate * positive_log(horizon)
+    return LongRun(rate)
 
 
 @theorem(
@@ -81,10 +88,10 @@ def ldp_lower_printed(problem: Problem) -> Curve:
     form="corrected",
     corrects="ldp-lower-printed",
     trust="local",
-    note="the larger of Theorem 1 and the bound without privacy, which holds for private policies too",
+    note="for each arm, the larger of Theorem 1 and the bound without privacy, which holds for private policies too",
 )
 def ldp_lower(problem: Problem) -> Curve:
-    """max of sum 1/gap / (2 sinh epsilon)^2 and sum gap / kl(mean, best), times log T.
+    """sum max(1/gap / (2 sinh epsilon)^2, gap / kl(mean, best)) * log T: both bound the plays of each arm.
 
     >>> round(ldp_lower(Problem.bernoulli([0.9, 0.6], 1000, epsilon=0.5)).value, 4)
     21.1993
@@ -93,10 +100,12 @@ def ldp_lower(problem: Problem) -> Curve:
     """
     problem.need("bernoulli")
     problem.need_room()
-    epsilon = problem.one_epsilon()
-    private = sum(1.0 / gap for gap in problem.gaps) / (2.0 * math.sinh(min(epsilon, 300.0))) ** 2
-    learning = sum((problem.best - problem.means[arm]) / problem.kl_gap(arm) for arm in problem.worse)
-    return lambda horizon: max(private, learning) * positive_log(horizon)
+    information = (2.0 * math.sinh(min(problem.one_epsilon(), 300.0))) ** 2
+    rate = sum(
+        max(1.0 / (gap * information), gap / problem.kl_gap(arm))
+        for arm, gap in zip(problem.worse, problem.gaps, strict=True)
+    )
+    return LongRun(rate)
 
 
 @theorem(
@@ -104,17 +113,17 @@ def ldp_lower(problem: Problem) -> Curve:
     "lower",
     "Lai & Robbins 1985 on randomised responses (Gajane, Urvoy & Kaufmann 2018)",
     f"rewards in [0, 1] that reach the policy through Convert-to-Bernoulli; {ASYMPTOTIC}",
-    policies=BIT_POLICIES,
+    policies=bit_policies,
     trust="local",
-    note="tight: kl-UCB, Thompson sampling and IMED on the responses reach it",
+    note="tight: an index that is optimal for Bernoulli rewards reaches it on the responses",
 )
 def ldp_lower_randomised_response(problem: Problem) -> Curve:
     """sum gap / kl(response mean, best response mean) * log T.
 
     A response mean is 1/2 + (2 mean - 1) tanh(epsilon/2) / 2.
 
-    >>> round(ldp_lower_randomised_response(Problem.bernoulli([0.9, 0.6], 1000, epsilon=0.5)).value, 2)
-    187.54
+    >>> round(ldp_lower_randomised_response(Problem.bernoulli([0.9, 0.6], 1000, epsilon=0.5)).rate, 2)
+    27.15
     """
     problem.need_unit_rewards()
     problem.need_room()
@@ -124,7 +133,7 @@ def ldp_lower_randomised_response(problem: Problem) -> Curve:
         gap / kl_across(response_probability(problem.means[arm], epsilon), slope * gap)
         for arm, gap in zip(problem.worse, problem.gaps, strict=True)
     )
-    return lambda horizon: rate * positive_log(horizon)
+    return LongRun(rate)
 
 
 @theorem(Problem, "upper", f"{REN}, Theorem 4", UNIT, policies=("ldp-ucb-l",), trust="local")

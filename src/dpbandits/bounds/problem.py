@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -141,6 +142,16 @@ class Problem:
         law = Law.bernoulli(self.means[arm]) if self.family == "bernoulli" else self.laws[arm]
         return t_inf(law, self.best)
 
+    @property
+    def gap_at_random(self) -> float:
+        """How far the mean of a random arm is below the best, on average: what random play loses in a round."""
+        return math.fsum(self.best - mean for mean in self.means) / self.arms
+
+    @property
+    def at_random(self) -> float:
+        """What random play loses by the horizon."""
+        return self.gap_at_random * self.horizon
+
     def population(self) -> Population:
         """The users' levels. If only epsilon is given, it is the level of all users."""
         if self.levels is not None:
@@ -225,3 +236,13 @@ class LinearProblem:
         """How far each action's mean is below the best."""
         means = [sum(x * y for x, y in zip(action, self.parameter, strict=True)) for action in self.actions]
         return [max(means) - mean for mean in means]
+
+    @property
+    def gap_at_random(self) -> float:
+        """The mean of the gaps: what playing the actions at random loses in a round."""
+        return math.fsum(self.gaps) / len(self.gaps)
+
+    @property
+    def at_random(self) -> float:
+        """What playing the actions at random loses by the horizon."""
+        return self.gap_at_random * self.horizon

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpbandits.checks import at_least
-from dpbandits.cli.shared import Number, app, as_json, named_options, print_table
+from dpbandits.cli.progress import working
+from dpbandits.cli.shared import Number, app, as_json, echo, named_options, print_table
 from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,10 +18,12 @@ if TYPE_CHECKING:
 
 
 @app.command()
-@click.option("--arms", required=True, help="0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed.")
+@click.option("--arms", required=True, metavar="ARMS", help="0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed.")
 @click.option("--horizon", required=True, type=Number(), help="Rounds.")
 @click.option("--epsilon", type=Number(), help="Epsilon, if it is the same for all users.")
-@click.option("--levels", help="Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).")
+@click.option(
+    "--levels", metavar="LEVELS", help="Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1)."
+)
 @click.option(
     "--option",
     "options",
@@ -41,24 +45,41 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
     else:
         users = None if levels is None else parse_levels(levels)
         about = Problem.on(Arms.of(arms), horizon, epsilon=epsilon, levels=users)
-    found = report(about, read_options(named_options(rest["options"])))
+    with working("bounds"):
+        found = report(about, read_options(named_options(rest["options"])))
     if rest["as_json"]:
-        click.echo(json.dumps(found, allow_nan=False))
+        echo(json.dumps(found, allow_nan=False))
         return
     privacy = f"levels {levels}" if epsilon is None else f"epsilon {epsilon:g}"
-    click.echo(f"regret on {arms} after {horizon:,.0f} rounds, {privacy}")
-    for kind, heading in (("lower", "No policy does better than"), ("upper", "These policies do no worse than")):
-        holding = {name: bound for name, bound in found[kind].items() if bound["value"] is not None}
-        click.echo(f"\n{heading}:\n")
-        print_table(
-            ["bound", "regret", "policies", "form", "source"],
-            [_row(name, holding[name]) for name in sorted(holding, key=lambda name: holding[name]["value"])],
-        )
-    every = {name: bound for kind in ("lower", "upper") for name, bound in found[kind].items()}
-    notes = [[name, bound["note"]] for name, bound in every.items() if bound["value"] is not None and bound["note"]]
-    failing = [[name, bound["holds"].split(": ", 1)[1]] for name, bound in every.items() if bound["value"] is None]
+    echo(f"{arms}, {horizon:,.0f} rounds, {privacy}. Playing at random loses {_number(about.at_random)}.")
+    lower, upper = found["lower"], found["upper"]
+    for heading, column, rows in (
+        (
+            "In the long run no consistent policy loses less (regret / log t has at least this limit; at a given "
+            "horizon a policy may lose less):",
+            "regret grows at least like",
+            _rows(lower, lambda one: one["rate"], lambda rate: f"{_number(rate)} log t"),
+        ),
+        (
+            "On the hardest problem with as many arms, no policy loses less (on this problem a policy may):",
+            "regret",
+            _rows(lower, lambda one: None if one["rate"] is not None else one["value"], _number),
+        ),
+        ("These policies do no worse than:", "regret", _rows(upper, lambda one: one["value"], _number)),
+        (
+            "Claimed in print, and refuted by simulation:",
+            "claimed regret",
+            _rows(lower | upper, lambda one: one["claimed"], _number),
+        ),
+    ):
+        if rows:
+            echo(f"\n{heading}\n")
+            print_table(["bound", column, "for", "where", "source"], rows)
+    every = lower | upper
+    notes = [[name, one["note"]] for name, one in every.items() if one["note"] and not _fails(one)]
+    failing = [[name, one["holds"].split(": ", 1)[1]] for name, one in every.items() if _fails(one)]
     for column, rows in (("note", notes), ("does not apply, because", failing)):
-        click.echo()
+        echo()
         print_table(["bound", column], rows)
 
 
@@ -74,9 +95,24 @@ def _linear(arms: str, horizon: float, epsilon: float | None) -> LinearProblem:
     return LinearProblem(basis, means, at_least("horizon", horizon, len(means)), epsilon)
 
 
-def _row(name: str, bound: dict[str, Any]) -> list[str]:
-    form = bound["form"] if bound["checked"] else f"{bound['form']}, not checked"
-    where = {"some problem": " (on the hardest problem)", "every problem": " (on any problem)"}.get(bound["scope"], "")
-    policies = ", ".join(bound["policies"]) or {"any": "any", "central": "central", "local": "local"}[bound["trust"]]
-    value = bound["value"]
-    return [name, (f"{value:,.0f}" if value >= 1000 else f"{value:.4g}") + where, policies, form, bound["source"]]
+def _fails(bound: dict[str, Any]) -> bool:
+    """Whether a condition of the theorem fails."""
+    return bound["value"] is None and bound["claimed"] is None
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _rows(
+    bounds: dict[str, Any], chosen: Callable[[dict[str, Any]], float | None], text: Callable[[float], str]
+) -> list[list[str]]:
+    """A row for each bound with the chosen number, the smallest number first."""
+    numbers = {name: number for name, one in bounds.items() if (number := chosen(one)) is not None}
+    rows = []
+    for name in sorted(numbers, key=numbers.__getitem__):
+        one = bounds[name]
+        about = ", ".join(one["policies"]) or {"any": "any", "central": "central", "local": "local"}[one["trust"]]
+        proof = "" if one["checked"] or one["claimed"] is not None else ", no valid proof"
+        rows.append([name, text(numbers[name]), about, one["holds"], f"{one['source']} ({one['form']}{proof})"])
+    return rows

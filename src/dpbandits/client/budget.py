@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpbandits.errors import InputError
+from dpbandits.exact import Exactly, rational
 
 
 class BudgetError(InputError):
@@ -27,13 +28,18 @@ class Budget:
     limit: Fraction
     spent: Fraction = Fraction(0)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limit", rational("limit", self.limit))
+        object.__setattr__(self, "spent", rational("spent", self.spent, zero=True))
+
     @property
     def left(self) -> Fraction:
         """The epsilon that can still be spent."""
         return max(Fraction(0), self.limit - self.spent)
 
-    def charge(self, epsilon: Fraction) -> Budget:
-        """The budget after one more response at this epsilon."""
+    def charge(self, epsilon: Exactly) -> Budget:
+        """The budget after one more response at this epsilon, which must be positive: a charge never refunds."""
+        epsilon = rational("epsilon", epsilon)
         if epsilon > self.left:
             raise BudgetError(
                 "epsilon", f"must be at most {self.left}, what is left of the budget of {self.limit}, got {epsilon}"

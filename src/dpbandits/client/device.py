@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dpbandits.client.store import Store
-from dpbandits.errors import InputError
-from dpbandits.exact import LocalCurator
-from dpbandits.exact.wire import DECISION, encode
+from dpbandits.exact import LocalCurator, as_float, writable
+from dpbandits.exact.wire import encode, named
 
 
 class Device:
@@ -33,10 +32,12 @@ class Device:
         """The bytes to send for ``decision``. Fix its name and the curator's epsilon before the reward is known.
 
         They are JSON, as ``{"decision":"d1","epsilon":"1/10","response":1}``, and the same as in the JavaScript client.
+        What is refused is refused before the charge, and never because of the reward: a reward that is no number is
+        answered like the lowest one, because an unanswered decision would tell that there was none.
         """
-        if DECISION.fullmatch(decision) is None:
-            raise InputError("decision", f"must be 1 to 200 letters, digits or ._:=~- signs, got {decision!r:.80}")
-        made = self.store.charge(decision, curator.epsilon)
+        name, epsilon, respond = named(decision), writable("epsilon", curator.epsilon), curator.respond
+        number = as_float(reward)
+        made = self.store.charge(name, epsilon)
         if made is None:
-            made = self.store.keep(decision, encode(decision, curator.epsilon, curator.respond(reward)))
+            made = self.store.keep(name, encode(name, epsilon, respond(number)))
         return made

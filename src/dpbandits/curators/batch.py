@@ -1,4 +1,4 @@
-"""The central model, released once for each stint, then forgotten."""
+"""The central model: one release for each stint, after which its rewards are forgotten."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BatchFields(NamedTuple):
 
 
 class Batch(Trusted, BatchFields):
-    """One Laplace-noised mean for each closed stint of an arm; every reward enters exactly one.
+    """The mean of each closed stint of an arm, with Laplace noise; every reward is in exactly one stint.
 
     The sum of a stint moves by at most 1 with one of its rewards, so noise of scale 1/epsilon makes it epsilon-private,
     and the mean is that private sum divided by n. The stints are disjoint, so the whole is epsilon-private (Azize &

@@ -23,8 +23,10 @@ from dpbandits.privacy.guarantee import ANY_REAL, IN_RANGE, Guarantee
 from dpbandits.protocols import NO_LINE, Environment
 from dpbandits.types import Floats, Integers, Rng
 
-FEW = 64  # rounds are not worth drawing at once,
-MOST_LEVELS = 8  # nor are any if there are more levels than this
+#: Responses are drawn at once where that saves time: for more rounds than the first, and at most the second number of
+#: levels.
+BLOCK = 64
+MAX_LEVELS = 8
 OWN_LEVEL = (
     "each user's response is private at that user's own epsilon, which is public "
     "and must not depend on the reward; at level 0 no response is sent"
@@ -39,7 +41,7 @@ class HeterogeneousFields(NamedTuple):
     counts: Integers  # (arms,): accepted responses
     sums: Floats
     variances: Floats  # (arms,): how noisy the accepted responses are, summed: each curator says in which unit
-    scratch: Floats  # (2, MOST_LEVELS): ones and zeros at each level, while many bits are drawn at once
+    scratch: Floats  # (2, MAX_LEVELS): ones and zeros at each level, while many bits are drawn at once
 
 
 class Heterogeneous(Local, HeterogeneousFields):
@@ -47,14 +49,14 @@ class Heterogeneous(Local, HeterogeneousFields):
 
     __slots__ = ()
 
-    counts_ahead = False  # how noisy a response is, is known when it comes
+    counts_ahead = False  # the noise of a response depends on its user's level, which is known when it comes
 
     @classmethod
     def start(cls, arms: int, *, epsilon_min: float, sigmoid: bool = False) -> Self:
         """A fresh curator; with ``sigmoid`` any real reward is allowed."""
         epsilon_min = positive("epsilon_min", epsilon_min)
         counts, sums, variances = np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms)
-        return cls(epsilon_min, sigmoid, counts, sums, variances, np.zeros((2, MOST_LEVELS)))
+        return cls(epsilon_min, sigmoid, counts, sums, variances, np.zeros((2, MAX_LEVELS)))
 
     def guarantee(self) -> Guarantee:
         return Guarantee.local(None, ANY_REAL if self.sigmoid else IN_RANGE).under(OWN_LEVEL)
@@ -91,7 +93,7 @@ class HeterogeneousLaplace(Heterogeneous):
             self.variances[arm] += 1.0 / (level * level)
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        """As one by one; but responses that would be discarded are not drawn."""
+        """The same as ``one_by_one``, but responses that would be discarded are not drawn."""
         for played in range(1, n + 1):
             level = environment.population.level(rewards)
             if level >= self.epsilon_min:
@@ -140,23 +142,23 @@ class HeterogeneousBernoulli(Heterogeneous):
         self.variances[arm] += debias_variance(slope)
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        """As one by one; but a bit depends on the reward only through its mean, and discarded ones are not drawn.
+        """The same as ``one_by_one``, but bits are drawn from the mean reward, and discarded ones are not drawn.
 
         Where there are few levels, as many rounds as will rarely bring the mean down to the line are drawn at once.
         """
         played = 0
-        while n - played > FEW:
+        while n - played > BLOCK:
             step = self.safe_rounds(environment, arm, n - played, line)
-            if step > FEW:
+            if step > BLOCK:
                 played += self.add_many(environment, arm, step, line, noise)
             else:
-                played += self.add_few(environment, arm, FEW, line, rewards, noise)
+                played += self.add_few(environment, arm, BLOCK, line, rewards, noise)
             if line > NO_LINE and self.counts[arm] > 0 and self.mean(arm) <= line:
                 return played
         return played + self.add_few(environment, arm, n - played, line, rewards, noise)
 
     def given_mean(self, environment: Environment, arm: int) -> float:
-        """The mean of what the devices turn into bits."""
+        """The mean of the numbers in [0, 1] that the devices turn into bits."""
         return environment.sigmoid_means[arm] if self.sigmoid else environment.unit_means[arm]
 
     def safe_rounds(self, environment: Environment, arm: int, most: int, line: float) -> int:
@@ -165,7 +167,7 @@ class HeterogeneousBernoulli(Heterogeneous):
         A bit x with g(x) below the line brings the sum closer to line * count by line - g(x).
         """
         slopes, share = environment.population.bit_slopes(self.epsilon_min)
-        if len(slopes) == 0 or len(slopes) > MOST_LEVELS:
+        if len(slopes) == 0 or len(slopes) > MAX_LEVELS:
             return 0
         if line <= NO_LINE:
             return most

@@ -1,4 +1,4 @@
-"""The central model, released ever more rarely: the mean of an arm's whole history, at fixed counts only."""
+"""The central model, with rare releases: the mean of all of an arm's rewards, at fixed counts only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class IntervalFields(NamedTuple):
     v: float
     schedule: int
     covers: bool  # whether ``width`` tells of the noise; as printed, it does not
-    most_rounds: int  # for which the promise holds; 0 is for ever
+    most_rounds: int  # rounds for which the guarantee holds; 0 if it holds for every number of rounds
     release_points: Integers  # (arms,): the count at which the next release is due
     pulls: Integers
     raw_sums: Floats
@@ -69,14 +69,17 @@ class Interval(Trusted, IntervalFields):
         cover_noise: bool = False,
     ) -> Self:
         """A fresh curator; the interval follows from the target by Corollary 3.2, or from the exact accounting."""
-        epsilon, delta, v = positive("epsilon", epsilon), fraction("delta", delta), positive("v", v)
+        epsilon, delta, v = positive("epsilon", epsilon), fraction("delta", delta, zero=True), positive("v", v)
         if not 1.0 < v <= 1.5:
             raise InputError("v", f"must be in (1, 1.5], got {v}")
         horizon = None if horizon is None else at_least("horizon", horizon, 1)
         if known("schedule", schedule, (*SCHEDULES, EXACT)) == EXACT:
             if horizon is None:
                 raise InputError("horizon", "is required by schedule=exact, got none")
+            # The constant schedule releases every ceil(1/rate) rewards. The half keeps rounding from adding one.
             rate, code, most = 1.0 / (_exact_interval(epsilon, delta, v, horizon) - 0.5), CONSTANT, horizon
+        elif delta == 0.0:
+            raise InputError("delta", f"must be positive with schedule={schedule}, which has no end, got 0: use exact")
         else:
             rate, code, most = interval_rate(epsilon, delta, v), SCHEDULES[schedule], 0
         if rate * MAX_EXACT_INT < 1.0:
@@ -120,7 +123,7 @@ class Interval(Trusted, IntervalFields):
         while played < n:
             step = min(n - played, self.release_points[arm] - self.pulls[arm])
             if self.mean(arm) <= line:
-                step = 1  # only the first round is sure
+                step = 1  # the mean may change after one round
             self.pulls[arm] += step
             self.raw_sums[arm] += environment.total(arm, step, rewards)
             self.release(arm, noise)

@@ -1,4 +1,4 @@
-"""The central model, released at every round: one binary tree of partial sums for each arm."""
+"""The central model, with a release at every round: one binary tree of partial sums for each arm."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["Tree", "feed_tree"]
 
 
 def feed_tree(
-    nodes: Floats, releases: Floats, row: int, item: int, value: float, levels: int, epsilon: float, rng: Rng
+    nodes: Floats, releases: Floats, row: int, item: int, value: float, depth: int, epsilon: float, rng: Rng
 ) -> None:
     """Enter the ``item``-th value into the binary mechanism of a row; ``releases[row, 0]`` is then its private sum.
 
     Chan, Shi & Song 2011: the value enters the node that closes now, and later at most one node on each of the
-    ``levels``, each with noise of scale levels/epsilon, drawn when it closes and kept. ``nodes[row, i]`` is the exact
-    sum of the open node of level i; ``releases[row, i]`` the private sum of the open nodes of levels >= i.
+    ``depth`` levels, each with noise of scale depth/epsilon, drawn when it closes and kept. ``nodes[row, i]`` is the
+    exact sum of the open node of level i; ``releases[row, i]`` the private sum of the open nodes of levels >= i.
     """
     level = 0
     while item & 1 == 0:  # the node that closes is on the level of the lowest set bit
@@ -33,7 +33,7 @@ def feed_tree(
         nodes[row, level] = 0.0
         level += 1
     nodes[row, level] = value
-    total = releases[row, level + 1] + laplace(value, float(levels), epsilon, rng)
+    total = releases[row, level + 1] + laplace(value, float(depth), epsilon, rng)
     for lower in range(level + 1):
         releases[row, lower] = total
 
@@ -43,22 +43,21 @@ class TreeFields(NamedTuple):
 
     claim: float
     epsilon: float
-    levels: int
-    scale: float
-    spread: float
-    failure: float
+    depth: int  # of a tree: how many of its nodes a reward can be in
+    width_factor: float
+    log_spread: float  # log(arms * horizon * log(horizon))
+    log_failure: float  # log(1/gamma)
+    follows_confidence: bool  # then the agent's confidence is used in place of log_failure
     counts: Integers
-    raw_nodes: Floats  # (arms, levels)
-    releases: Floats  # (arms, levels + 1): private sums, from each level up
+    raw_nodes: Floats  # (arms, depth)
+    releases: Floats  # (arms, depth + 1): private sums, from each level up
 
 
 class Tree(Trusted, TreeFields):
     """Private running sums of at most ``horizon`` rewards of each arm: the curator of Private-UCB.
 
-    ``failure`` is log(1/gamma) of Mishra & Thakurta's bound, negative where gamma follows the agent's confidence.
-
-    >>> curator = Tree.start(2, epsilon=1.0, horizon=8, scale=1.0)
-    >>> curator.levels
+    >>> curator = Tree.start(2, epsilon=1.0, horizon=8, width_factor=1.0)
+    >>> curator.depth
     4
     """
 
@@ -66,34 +65,45 @@ class Tree(Trusted, TreeFields):
 
     @classmethod
     def start(
-        cls, arms: int, *, epsilon: float, horizon: int, split_over: int = 1, scale: float, failure: float = -1.0
+        cls,
+        arms: int,
+        *,
+        epsilon: float,
+        horizon: int,
+        split_over: int = 1,
+        width_factor: float,
+        log_failure: float | None = None,
     ) -> Self:
-        """A fresh curator whose trees get epsilon / ``split_over`` each, and whose width is ``scale`` times the log of
-        (arms * horizon * log(horizon) / gamma)."""
+        """A fresh curator whose trees get epsilon / ``split_over`` each.
+
+        The width of a sum is ``width_factor`` * log(arms * horizon * log(horizon) / gamma), as in Mishra & Thakurta's
+        bound. ``log_failure`` is log(1/gamma); without it, the agent's confidence is log(1/gamma).
+        """
         epsilon, horizon = positive("epsilon", epsilon), at_least("horizon", horizon, 2)
-        levels = top_bit(horizon) + 1
+        depth = top_bit(horizon) + 1
         return cls(
             epsilon,
             epsilon / split_over,
-            levels,
-            scale,
+            depth,
+            width_factor,
             math.log(arms * horizon * math.log(horizon)),
-            failure,
+            0.0 if log_failure is None else log_failure,
+            log_failure is None,
             np.zeros(arms, np.int64),
-            np.zeros((arms, levels)),
-            np.zeros((arms, levels + 1)),
+            np.zeros((arms, depth)),
+            np.zeros((arms, depth + 1)),
         )
 
     def guarantee(self) -> Guarantee:
-        return Guarantee.central(self.claim).under(f"at most {2**self.levels - 1} rewards of an arm")
+        return Guarantee.central(self.claim).under(f"at most {2**self.depth - 1} rewards of an arm")
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         self.counts[arm] += 1
-        feed_tree(self.raw_nodes, self.releases, arm, self.counts[arm], unit(response), self.levels, self.epsilon, rng)
+        feed_tree(self.raw_nodes, self.releases, arm, self.counts[arm], unit(response), self.depth, self.epsilon, rng)
 
     def mean(self, arm: int) -> float:
         return self.releases[arm, 0] / self.counts[arm]
 
     def width(self, arm: int, confidence: float, ahead: int) -> float:
-        failure = confidence if self.failure < 0.0 else self.failure
-        return self.scale * (self.spread + failure) / (self.counts[arm] + ahead)
+        log_failure = confidence if self.follows_confidence else self.log_failure
+        return self.width_factor * (self.log_spread + log_failure) / (self.counts[arm] + ahead)

@@ -5,23 +5,30 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from numbers import Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from dpbandits.checks import known
+from dpbandits.display import shortened
 from dpbandits.environments.bernoulli import Bernoulli
 from dpbandits.environments.distributions import DISTRIBUTIONS, Choice, Coin, Distribution, shortest
 from dpbandits.environments.levels import Population
 from dpbandits.environments.mixed import Mixed
 from dpbandits.environments.population import users_of
 from dpbandits.environments.problems import PROBLEMS
-from dpbandits.environments.replay import Log, read_log
+from dpbandits.environments.replay import Log, is_frame, read_log
+from dpbandits.environments.scipy_arms import from_scipy, is_scipy
 from dpbandits.errors import InputError
 
 __all__ = ["Arms", "parse_arms"]
+
+FILES = (".csv", ".parquet")
+MOST_ARMS = 100_000
 
 TERM = re.compile(r"\s*(?:(?P<count>\d+)\s*\*\s*)?(?P<name>[A-Za-z]\w*)\s*\((?P<inside>[^()]*)\)\s*")
 REPLAY = re.compile(r"\s*replay\((.+)\)\s*")
@@ -42,6 +49,8 @@ class Arms:
     log: Log | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if len(self.distributions) > MOST_ARMS:
+            raise _too_many(len(self.distributions))
         if len(self.distributions) < 2:
             raise InputError("arms", f"must be at least 2, got {len(self.distributions)} in '{self.text}'")
         if len(set(self.names)) < len(self.distributions):
@@ -49,18 +58,39 @@ class Arms:
 
     @classmethod
     def of(cls, arms: object) -> Arms:
-        """Arms from a text, a list or array of means, distributions, or a mapping of names to either of them."""
+        """Arms as people have them.
+
+        A list or array of means; distributions of ``dpbandits.arms`` or frozen ones of SciPy; a mapping, or a series of
+        pandas, of names to either; a data frame, or a CSV or Parquet file, with columns ``arm`` and ``reward``; a text.
+
+        >>> Arms.of({"red": 0.036, "green": "beta(4,1)"}).names, Arms.of(np.array([0.9, 0.8])).text
+        (('red', 'green'), '0.9,0.8')
+        """
         if isinstance(arms, Arms):
             return arms
         if isinstance(arms, str):
             return parse_arms(arms)
+        if isinstance(arms, PathLike):
+            return cls.logged(read_log(arms))
+        if is_frame(arms):
+            return cls.logged(read_log(arms))
         names: tuple[str, ...] | None = None
         if isinstance(arms, Mapping):
-            names, arms = tuple(map(str, arms)), list(arms.values())
-        if not isinstance(arms, Sequence | np.ndarray):
-            raise InputError("arms", f"must be means such as [0.9, 0.8] or a text such as '0.9,0.8', got {arms!r}")
+            names, arms = tuple(map(_name, arms)), list(arms.values())
+        elif hasattr(arms, "index") and hasattr(arms, "items") and hasattr(arms, "to_dict"):  # a series of pandas
+            names, arms = tuple(map(_name, arms.index)), list(arms)  # type: ignore[call-overload]
+        if not isinstance(arms, Iterable) or isinstance(arms, bytes | Set) or getattr(arms, "ndim", 1) == 0:
+            raise InputError(
+                "arms", f"must be means such as [0.9, 0.8] or a text such as '0.9,0.8', got {_shown(arms)}"
+            )
         distributions = tuple(_one(arm) for arm in arms)
-        return cls(distributions, names or _numbered(distributions), _written(distributions))
+        numbered = _numbered(distributions)
+        return cls(distributions, numbered if names is None or names == numbered else names, _written(distributions))
+
+    @classmethod
+    def logged(cls, log: Log, text: str | None = None) -> Arms:
+        """The arms of a log, each of whose rewards are resampled."""
+        return cls(tuple(log.arms()), log.names, text or log.text, log)
 
     def __len__(self) -> int:
         return len(self.distributions)
@@ -108,6 +138,11 @@ class Arms:
             return Bernoulli.start(self.means, users)
         return Mixed.start(self.distributions, users, reward_range)
 
+    def best(self) -> tuple[str, ...]:
+        """The names of the arms with the largest mean."""
+        top = max(self.means)
+        return tuple(name for name, mean in zip(self.names, self.means, strict=True) if mean == top)
+
     def to_json(self) -> dict[str, Any]:
         """JSON-ready: how the arms are written, their names where they have any, and a hash of the log's rewards."""
         record: dict[str, Any] = {"text": self.text}
@@ -118,11 +153,15 @@ class Arms:
         return record
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Arms:
-        """The arms that were written; a log is read again, and must not have changed."""
-        arms = parse_arms(record["text"])
+    def from_json(cls, record: Mapping[str, Any], log: object = None) -> Arms:
+        """The arms that were written; a log is read again, and must not have changed.
+
+        The rewards of a data frame are not written. ``log`` is that data frame.
+        """
+        arms = cls.of(log) if log is not None else parse_arms(record["text"])
         if arms.log is not None and record.get("log") not in (None, arms.log.digest()):
-            raise InputError("arms", f": the log '{arms.log.path}' has changed since this was written")
+            what = f"the log '{arms.log.path}'" if arms.log.path else "the data frame"
+            raise InputError("arms", f": {what} has changed since this was written")
         if "names" in record:
             arms = cls(arms.distributions, tuple(record["names"]), arms.text)
         return arms
@@ -135,9 +174,15 @@ class Arms:
             digest.update(f"{arm.name} {len(content)} ".encode() + content)
         return digest.hexdigest()
 
+    def __repr__(self) -> str:
+        named = f" ({shortened(', '.join(self.names))})" if self.named else ""
+        return f"Arms: {shortened(self.text)}, {len(self)} arms{named}"
+
 
 def parse_arms(text: str) -> Arms:
     """The arms that ``0.9,0.8``, ``bernoulli(0.9)+5*beta(4,1)``, ``@ren2020-mixed`` or ``replay(log.csv)`` describes.
+
+    A text that ends in .csv or .parquet is a log, too.
 
     >>> [str(arm) for arm in parse_arms("bernoulli(0.9)+2*beta(4,1)")]
     ['bernoulli(0.9)', 'beta(4,1)', 'beta(4,1)']
@@ -149,8 +194,11 @@ def parse_arms(text: str) -> Arms:
     meant = PROBLEMS[known("problem", text[1:], PROBLEMS)] if text.startswith("@") else text
     replay = REPLAY.fullmatch(meant)
     if replay is not None:
-        log = read_log(replay[1].strip())
-        return Arms(tuple(log.arms()), log.names, text, log)
+        if replay[1].startswith("a data frame of "):
+            raise InputError("arms", f": the rewards of {replay[1]} were not saved: give the data frame again as arms")
+        return Arms.logged(read_log(replay[1].strip()), text)
+    if meant.lower().endswith(FILES):
+        return Arms.logged(read_log(meant))
     distributions = tuple(_terms(meant) if "(" in meant else _means(meant))
     return Arms(distributions, _numbered(distributions), text)
 
@@ -167,12 +215,32 @@ def _written(arms: Sequence[Distribution]) -> str:
 
 
 def _one(arm: object) -> Distribution:
-    """An arm from a distribution or a mean."""
+    """An arm from a distribution, ours or SciPy's, a mean, or a text for one arm."""
     if isinstance(arm, Distribution):
         return arm
-    if isinstance(arm, int | float | np.integer | np.floating) and not isinstance(arm, bool) and math.isfinite(arm):
+    if is_scipy(arm):
+        return from_scipy(arm)
+    if isinstance(arm, str):
+        read = list(_terms(arm)) if "(" in arm else []
+        if len(read) == 1:
+            return read[0]
+    elif isinstance(arm, Real) and not isinstance(arm, bool) and math.isfinite(arm):
         return Coin(float(arm))
-    raise InputError("arms", f"must be means or distributions, got {arm!r}")
+    raise InputError("arms", f"must be means or distributions, got {_shown(arm)}")
+
+
+def _name(name: object) -> str:
+    if isinstance(name, tuple) or name is None or not str(name).strip():
+        raise InputError("arms", f"must be named by texts or numbers, got {_shown(name)}")
+    return str(name)
+
+
+def _shown(value: object) -> str:
+    return shortened(repr(value), 80)
+
+
+def _too_many(count: int) -> InputError:
+    return InputError("arms", f"must be at most {MOST_ARMS:,}, got {count}")
 
 
 def _means(text: str) -> Iterator[Distribution]:
@@ -189,7 +257,10 @@ def _terms(text: str) -> Iterator[Distribution]:
         if match is None:
             raise InputError("arms", f": cannot read '{text[position:]}' at character {position + 1} of '{text}'")
         arm = _distribution(match["name"], match["inside"], text, match.start("inside"))
-        yield from [arm] * int(match["count"] or 1)
+        count = int(match["count"] or 1)
+        if count > MOST_ARMS:
+            raise _too_many(count)
+        yield from [arm] * count
         position = match.end()
         if position == len(text):
             return

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from dpbandits.checks import positive
 from dpbandits.environments.distributions import shortest
-from dpbandits.environments.numbers import number
+from dpbandits.environments.numbers import number, real
 from dpbandits.errors import InputError
 from dpbandits.types import Floats
 
-__all__ = ["Levels", "NormalLevels", "Population", "parse_levels"]
+#: Where normally distributed levels are clipped, unless a population says otherwise.
+HIGHEST = 100.0
+
+__all__ = ["Levels", "NormalLevels", "Population", "levels_of", "parse_levels"]
 
 
 @dataclass(frozen=True)
@@ -33,13 +37,13 @@ class Levels:
         if not self.sample:
             raise InputError("levels", "must be at least one, got none")
         for level in self.sample:
-            if not 0 <= level < math.inf:
+            if not 0 <= level < math.inf:  # NaN is refused, too
                 raise InputError("levels", f"must be finite and not negative, got {level:g}")
 
     @classmethod
     def of(cls, levels: Iterable[float]) -> Levels:
         """These levels, in any order."""
-        return cls(tuple(sorted(float(level) for level in levels)))
+        return cls(tuple(sorted(real("levels", level) for level in levels)))
 
     @property
     def largest(self) -> float:
@@ -70,13 +74,13 @@ class Levels:
 class NormalLevels:
     """Normally distributed levels, clipped to [0, high]: the second population of the HeLDP paper.
 
-    >>> round(NormalLevels(1.0, 1.0).accepted(1.0), 6), str(NormalLevels(1.0, 0.5))
-    (0.5, 'normal(1,0.5)')
+    >>> round(NormalLevels(1.0, 1.0).accepted(1.0), 6), str(NormalLevels(1.0, 0.5)), str(NormalLevels(1, 1, high=3))
+    (0.5, 'normal(1,0.5)', 'clipped_normal(1,1,3)')
     """
 
     mean: float
     sd: float
-    high: float = 100.0
+    high: float = HIGHEST
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.mean):
@@ -123,7 +127,9 @@ class NormalLevels:
         return 0.5 * math.erfc((level - self.mean) / (self.sd * math.sqrt(2.0)))
 
     def __str__(self) -> str:
-        return f"normal({shortest(self.mean)},{shortest(self.sd)})"
+        if self.high == HIGHEST:
+            return f"normal({shortest(self.mean)},{shortest(self.sd)})"
+        return f"clipped_normal({shortest(self.mean)},{shortest(self.sd)},{shortest(self.high)})"
 
 
 Population = Levels | NormalLevels
@@ -134,12 +140,28 @@ def _quadrature() -> tuple[Floats, Floats]:
     """Gauss and Legendre's nodes and weights on [-1, 1]."""
     from scipy.special import roots_legendre
 
-    nodes, weights = roots_legendre(400)  # a tenth of the time that NumPy's takes
+    nodes, weights = roots_legendre(400)  # ten times as fast as NumPy's
     return nodes, weights
 
 
+def levels_of(value: Any) -> Population | None:
+    """A population as people have it: a list or array of levels, a text, or a population; None is none.
+
+    >>> levels_of([0, 1, 2]), levels_of("constant(1)") == levels_of(np.array([1]))
+    (Levels(sample=(0.0, 1.0, 2.0)), True)
+    """
+    if value is None or isinstance(value, Levels | NormalLevels):
+        return value
+    if isinstance(value, str):
+        return parse_levels(value)
+    if isinstance(value, Iterable) and not isinstance(value, Mapping | bytes):
+        return Levels.of(value)
+    raise InputError("levels", f"must be a list of levels or a text such as 'choice(0,1,2)', got {value!r:.80}")
+
+
 def parse_levels(text: str) -> Population:
-    """The population that ``constant(1)``, ``choice(0,0.2,1,2,100)`` or ``normal(1,1)`` describes.
+    """The population of ``constant(1)``, ``choice(0,0.2,1,2,100)``, ``normal(1,1)`` (clipped to [0, 100]) or
+    ``clipped_normal(1,1,3)`` (to [0, 3]).
 
     >>> parse_levels("choice(0,0.2,1,2,100)").accepted(1)
     0.6
@@ -147,8 +169,11 @@ def parse_levels(text: str) -> Population:
     match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text)
     values = [number("levels", part) for part in match[2].split(",")] if match is not None else []
     name = "" if match is None else match[1]
-    if name == "normal" and len(values) == 2:
-        return NormalLevels(values[0], values[1])
+    if (name, len(values)) in (("normal", 2), ("clipped_normal", 3)):
+        return NormalLevels(*values)
     if (name == "constant" and len(values) == 1) or name == "choice":
         return Levels.of(values)
-    raise InputError("levels", f"must be constant(e), choice(e,...) or normal(mean,sd), got '{text}'")
+    raise InputError(
+        "levels",
+        f"must be constant(e), choice(e,...), normal(mean,sd) or clipped_normal(mean,sd,highest), got '{text}'",
+    )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from typing import Any
+
 from dpbandits.errors import InputError
 
 
@@ -15,3 +19,38 @@ def number(name: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise InputError(name, f"must be a number, got '{text.strip()}'") from None
+
+
+def real(name: str, value: Any) -> float:
+    """A number, Python's or NumPy's, or its text.
+
+    >>> real("level", "0.5"), real("level", 2)
+    (0.5, 2.0)
+    >>> real("level", None)
+    Traceback (most recent call last):
+    dpbandits.errors.InputError: level must be a number, got None
+    """
+    if isinstance(value, str):
+        return number(name, value)
+    if not isinstance(value, bool):
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise InputError(name, f"must be a number, got {value!r:.80}")
+
+
+def low_and_high(name: str, value: Any) -> tuple[float, float]:
+    """The two ends of a range, as a pair or as the text ``0,100``.
+
+    >>> low_and_high("reward_range", "0,100"), low_and_high("reward_range", [0, 2])
+    ((0.0, 100.0), (0.0, 2.0))
+    """
+    parts = value.split(",") if isinstance(value, str) else value
+    ends = list(parts) if isinstance(parts, Iterable) else []
+    if len(ends) != 2:
+        raise InputError(name, f"must be two numbers, low and high, got {value!r:.80}")
+    low, high = (real(name, end) for end in ends)
+    if not -math.inf < low < high < math.inf:
+        raise InputError(name, f"must be low < high, both finite, got {low:g},{high:g}")
+    return low, high

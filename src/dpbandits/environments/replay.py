@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +16,14 @@ from dpbandits.environments.distributions import Choice
 from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.types import Floats, Integers
 
-__all__ = ["Log", "read_log"]
+__all__ = ["Log", "is_frame", "read_log"]
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
     """The rewards of a log by arm, and on which lines they stand. Messages name lines, never rewards."""
 
-    path: str
+    path: str  # of the file; empty for a data frame
     names: tuple[str, ...]  # numbers in their order, before names in theirs
     rewards: tuple[Floats, ...]  # of each arm
     lines: tuple[Integers, ...]  # of each arm's rewards
@@ -31,13 +32,21 @@ class Log:
         """Each arm's rewards, to be resampled."""
         return [Choice(rewards) for rewards in self.rewards]
 
+    @property
+    def text(self) -> str:
+        """The log as arms are written. A data frame cannot be read back from its text."""
+        rows = sum(rewards.size for rewards in self.rewards)
+        return f"replay({self.path})" if self.path else f"replay(a data frame of {rows:,} rows)"
+
     def check(self, low: float, high: float) -> None:
         """Refuse a log with a reward outside [low, high]."""
         outside = [lines[(r < low) | (r > high)] for r, lines in zip(self.rewards, self.lines, strict=True)]
         first = min((int(lines.min()) for lines in outside if lines.size), default=None)
         if first is not None:
             raise InputError(
-                "arms", f": line {first} of '{self.path}': the reward is outside the range [{low:g},{high:g}]"
+                "arms",
+                f": {_place(self.path, first)}: the reward is outside the range [{low:g},{high:g}]: "
+                "reward_range gives another",
             )
 
     def digest(self) -> str:
@@ -48,15 +57,27 @@ class Log:
         return digest.hexdigest()
 
 
-def read_log(path: str) -> Log:
-    """The log in a CSV or Parquet file with columns ``arm`` and ``reward``."""
+def is_frame(value: object) -> bool:
+    """Whether a value has columns: a data frame of pandas or polars, or a table of Arrow."""
+    return hasattr(value, "columns") and hasattr(value, "__getitem__")
+
+
+def read_log(source: Any) -> Log:
+    """The log in a CSV or Parquet file, or in a data frame, with columns ``arm`` and ``reward``."""
+    if is_frame(source):
+        return _collected("", _frame(source))
+    path = str(source)
     file = Path(path)
     if not file.is_file():
         raise InputError("arms", f": no file '{path}'")
+    return _collected(path, _parquet(file) if file.suffix == ".parquet" else _csv(file))
+
+
+def _collected(path: str, rows: Iterator[tuple[int, str, float]]) -> Log:
     found: dict[str, tuple[list[float], list[int]]] = {}
-    for line, arm, reward in _parquet(file) if file.suffix == ".parquet" else _csv(file):
+    for line, arm, reward in rows:
         if not math.isfinite(reward):
-            raise InputError("arms", f": line {line} of '{path}': the reward is not a finite number")
+            raise InputError("arms", f": {_place(path, line)}: the reward is not a finite number")
         rewards, lines = found.setdefault(arm, ([], []))
         rewards.append(reward)
         lines.append(line)
@@ -65,10 +86,14 @@ def read_log(path: str) -> Log:
     return Log(path, tuple(names), tuple(r for r, _ in columns), tuple(lines for _, lines in columns))
 
 
-def _name(path: Path, line: int, arm: object) -> str:
-    name = str(arm).strip()
-    if arm is None or not name:
-        raise InputError("arms", f": line {line} of '{path}': the arm has no name")
+def _place(path: str, line: int) -> str:
+    return f"line {line} of '{path}'" if path else f"row {line} of the data frame"
+
+
+def _name(path: str, line: int, arm: object) -> str:
+    name = "" if arm is None or arm != arm else str(arm).strip()  # NaN is not equal to itself
+    if not name:
+        raise InputError("arms", f": {_place(path, line)}: the arm has no name")
     return name
 
 
@@ -80,28 +105,42 @@ def _natural(name: str) -> tuple[int, float, str]:
         return (1, 0.0, name)
 
 
-def _columns(path: Path, names: list[str]) -> tuple[int, int]:
+def _columns(path: str, names: list[str]) -> tuple[int, int]:
     missing = [name for name in ("arm", "reward") if name not in names]
     if missing:
-        raise InputError(
-            "arms", f": line 1 of '{path}': no column {' and no column '.join(missing)}, got {', '.join(names)}"
-        )
+        where = f"line 1 of '{path}'" if path else "the data frame"
+        shown = ", ".join(map(str, names))
+        raise InputError("arms", f": {where}: no column {' and no column '.join(missing)}, got {shown!a:.200}")
     return names.index("arm"), names.index("reward")
 
 
 def _csv(path: Path) -> Iterator[tuple[int, str, float]]:
     with path.open(newline="", encoding="utf-8-sig", errors="replace") as stream:
         rows = csv.reader(stream)
-        arm, reward = _columns(path, next(rows, []))
+        arm, reward = _columns(str(path), next(rows, []))
         for row in rows:
             if not row:
                 continue
-            name = _name(path, rows.line_num, row[arm] if arm < len(row) else None)
+            name = _name(str(path), rows.line_num, row[arm] if arm < len(row) else None)
             try:
                 value = float(row[reward])
             except (IndexError, ValueError):
                 raise InputError("arms", f": line {rows.line_num} of '{path}': the reward is not a number") from None
             yield rows.line_num, name, value
+
+
+def _frame(frame: Any) -> Iterator[tuple[int, str, float]]:
+    names = getattr(frame, "column_names", None) or list(frame.columns)
+    _columns("", [str(name) for name in names])
+    arms, rewards = (_values(frame[name]) for name in ("arm", "reward"))
+    for row, (arm, reward) in enumerate(zip(arms, rewards, strict=True), start=1):
+        if isinstance(reward, str | bytes) or not hasattr(reward, "__float__"):
+            raise InputError("arms", f": {_place('', row)}: the reward is not a number")
+        yield row, _name("", row, arm), float(reward)
+
+
+def _values(column: Any) -> list[Any]:
+    return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, str, float]]:
@@ -114,11 +153,11 @@ def _parquet(path: Path) -> Iterator[tuple[int, str, float]]:
         schema = parquet.read_schema(path)
     except pyarrow.ArrowInvalid:
         raise InputError("arms", f": '{path}' is not a Parquet file") from None
-    _columns(path, list(schema.names))
+    _columns(str(path), list(schema.names))
     table = parquet.read_table(path, columns=["arm", "reward"])
     for line, (arm, reward) in enumerate(
         zip(*(table.column(name).to_pylist() for name in ("arm", "reward")), strict=True), start=1
     ):
         if not isinstance(reward, int | float):
             raise InputError("arms", f": line {line} of '{path}': the reward is not a number")
-        yield line, _name(path, line, arm), float(reward)
+        yield line, _name(str(path), line, arm), float(reward)

@@ -6,17 +6,17 @@ This package uses only the standard library, because a user's device may not hav
 
 from dpbandits.exact.noise import ExactNoise, GridNoise, Noise, RiggedNoise, SystemNoise, require_exact
 from dpbandits.exact.probability import Probability, exponential, logistic
-from dpbandits.exact.rational import Exactly, rational
+from dpbandits.exact.rational import Exactly, rational, writable
 from dpbandits.exact.responses import (
     BernoulliCurator,
     LaplaceCurator,
     LocalCurator,
     RandomisedResponse,
     SigmoidCurator,
+    as_float,
     on_grid,
 )
 from dpbandits.exact.sampling import DiscreteGaussian, DiscreteLaplace, Flip
-from dpbandits.exact.sums import IntegerSum
 
 __all__ = [
     "BernoulliCurator",
@@ -26,7 +26,6 @@ __all__ = [
     "Exactly",
     "Flip",
     "GridNoise",
-    "IntegerSum",
     "LaplaceCurator",
     "LocalCurator",
     "Noise",
@@ -35,9 +34,11 @@ __all__ = [
     "RiggedNoise",
     "SigmoidCurator",
     "SystemNoise",
+    "as_float",
     "exponential",
     "logistic",
     "on_grid",
     "rational",
     "require_exact",
+    "writable",
 ]

@@ -16,7 +16,7 @@ from dpbandits.exact.rational import Exactly, rational
 #: Convert-to-Bernoulli rounds a reward to a multiple of 2^-48.
 BERNOULLI_GRID = 48
 
-#: The Laplace curator and integer sums round a reward to a multiple of 2^-16.
+#: The Laplace curator rounds a reward to a multiple of 2^-16.
 LAPLACE_GRID = 16
 
 
@@ -31,19 +31,50 @@ class LocalCurator(Protocol):
         """The response. Call it only once for each reward, because every call costs epsilon."""
 
 
+def as_float(reward: object) -> float:
+    """``reward`` as a float; what is not a number becomes NaN, which curators treat as the lowest reward.
+
+    It never fails. An error would leave a decision without its response, and the silence would tell that the reward was
+    None, say. Whoever sees the response must not learn even that.
+
+    >>> as_float(1), as_float(None), as_float(-(10**400))
+    (1.0, nan, -inf)
+    """
+    try:
+        return float(reward)  # type: ignore[arg-type]
+    except OverflowError:
+        return math.inf if reward > 0 else -math.inf  # type: ignore[operator]
+    except Exception:  # whatever a stranger's object raises
+        return math.nan
+
+
 def on_grid(reward: float, bits: int) -> int:
     """``reward`` clamped to [0, 1] and rounded to the nearest multiple of 2^-bits, as an integer from 0 to 2^bits.
 
-    NaN becomes 0. No reward is refused, because an error would reveal something about the reward.
+    No reward is refused: see ``as_float``. NaN becomes 0.
 
     >>> [on_grid(x, 16) for x in (0.25, 7.0, -math.inf, math.nan)]
     [16384, 65536, 0, 0]
     """
     # max returns its first argument unless the second is larger, and NaN is not larger. The scaling is exact.
-    return int(float(min(1.0, max(0.0, reward))) * (1 << bits) + 0.5)
+    return int(min(1.0, max(0.0, as_float(reward))) * (1 << bits) + 0.5)
 
 
-class RandomisedResponse:
+class _AtLevel:
+    """What all curators have: a level that is set once, by the call that makes the noise."""
+
+    __slots__ = ("_epsilon",)
+
+    def __init__(self, epsilon: Fraction) -> None:
+        self._epsilon = epsilon
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The level. It cannot be changed: the noise was made for it, and the budget is charged for it."""
+        return self._epsilon
+
+
+class RandomisedResponse(_AtLevel):
     """Randomised response (Warner 1965): a reward of 0 or 1 is kept with probability e^epsilon / (1 + e^epsilon).
 
     Any other reward is first rounded to the nearer of the two.
@@ -53,18 +84,18 @@ class RandomisedResponse:
     1
     """
 
-    __slots__ = ("_flip", "epsilon")
+    __slots__ = ("_flip",)
 
     def __init__(self, epsilon: Exactly, noise: Noise | None = None) -> None:
-        self.epsilon = rational("epsilon", epsilon)
+        super().__init__(rational("epsilon", epsilon))
         self._flip = (noise or SystemNoise()).randomised_response(self.epsilon)
 
     def respond(self, reward: float) -> int:
         """0 or 1."""
-        return int(self._flip(reward >= 0.5))
+        return int(self._flip(as_float(reward) >= 0.5))
 
 
-class BernoulliCurator:
+class BernoulliCurator(_AtLevel):
     """Convert-to-Bernoulli (Ren et al. 2020, Curator 3): P(1) = (1 + r (e^epsilon - 1)) / (1 + e^epsilon), exactly.
 
     The reward r in [0, 1], on the 2^-48 grid, becomes a random bit with mean r. Then randomised response is applied to
@@ -74,10 +105,10 @@ class BernoulliCurator:
     True
     """
 
-    __slots__ = ("_flip", "_uniform", "epsilon")
+    __slots__ = ("_flip", "_uniform")
 
     def __init__(self, epsilon: Exactly, noise: Noise | None = None) -> None:
-        self.epsilon = rational("epsilon", epsilon)
+        super().__init__(rational("epsilon", epsilon))
         source = noise or SystemNoise()
         self._uniform = source.uniform
         self._flip = source.randomised_response(self.epsilon)
@@ -87,7 +118,7 @@ class BernoulliCurator:
         return int(self._flip(self._uniform(BERNOULLI_GRID) < on_grid(reward, BERNOULLI_GRID)))
 
 
-class LaplaceCurator:
+class LaplaceCurator(_AtLevel):
     """The Laplace curator (Ren et al. 2020, Curator 1) on integers.
 
     Unlike in the paper, the reward is rounded to the 2^-16 grid. The rounded reward is in [0, 2^16], so two rewards
@@ -100,10 +131,10 @@ class LaplaceCurator:
     True
     """
 
-    __slots__ = ("_noise", "epsilon")
+    __slots__ = ("_noise",)
 
     def __init__(self, epsilon: Exactly, noise: Noise | None = None) -> None:
-        self.epsilon = rational("epsilon", epsilon)
+        super().__init__(rational("epsilon", epsilon))
         self._noise = (noise or SystemNoise()).discrete_laplace(self.epsilon, 1 << LAPLACE_GRID)
 
     def respond(self, reward: float) -> int:
@@ -116,7 +147,7 @@ class LaplaceCurator:
         return response / (1 << LAPLACE_GRID)
 
 
-class SigmoidCurator:
+class SigmoidCurator(_AtLevel):
     """Applies the logistic function to any real reward, and then another curator (Ren et al. 2020, Curators 5 and 6).
 
     Privacy does not depend on how accurately ``tanh`` is computed: its result is clamped to the grid, and the inner
@@ -127,13 +158,13 @@ class SigmoidCurator:
     True
     """
 
-    __slots__ = ("_within", "epsilon")
+    __slots__ = ("_within",)
 
     def __init__(self, within: LocalCurator) -> None:
-        self.epsilon = within.epsilon
+        super().__init__(rational("epsilon", within.epsilon))
         self._within = within
 
     def respond(self, reward: float) -> int:
         """The inner curator's response to 1 / (1 + e^-reward)."""
-        # Beyond 99 the logistic function is 0 or 1 on both grids. A huge integer would not fit into a float.
-        return self._within.respond(0.5 + 0.5 * math.tanh(0.5 * min(99.0, max(-99.0, reward))))
+        # Beyond 99 the logistic function is 0 or 1 on both grids; max takes NaN to the lowest.
+        return self._within.respond(0.5 + 0.5 * math.tanh(0.5 * min(99.0, max(-99.0, as_float(reward)))))

@@ -10,10 +10,15 @@ from typing import NamedTuple
 from dpbandits.errors import InputError
 from dpbandits.exact.rational import rational
 
-__all__ = ["DECISION", "Sent", "decode", "encode"]
+__all__ = ["DECISION", "MAX_BYTES", "Sent", "decode", "encode", "named"]
 
 #: The valid names of a decision.
 DECISION = re.compile(r"[A-Za-z0-9._:=~-]{1,200}")
+
+FIELDS = ("decision", "epsilon", "response")
+
+#: The longest content that is read. A response has at most about 200 digits more than epsilon.
+MAX_BYTES = 2000
 
 
 class Sent(NamedTuple):
@@ -30,22 +35,38 @@ def encode(decision: str, epsilon: Fraction, response: int) -> bytes:
     >>> encode("d1", Fraction("0.1"), 1)
     b'{"decision":"d1","epsilon":"1/10","response":1}'
     """
+    if not isinstance(response, int) or isinstance(response, bool):
+        raise InputError("response", f"must be a whole number, got a {type(response).__name__}")
     return json.dumps(
-        {"decision": decision, "epsilon": str(epsilon), "response": response}, separators=(",", ":")
+        {"decision": named(decision), "epsilon": str(epsilon), "response": response}, separators=(",", ":")
     ).encode()
 
 
+def named(decision: object) -> str:
+    """``decision`` if it is a valid name of one."""
+    if not isinstance(decision, str) or DECISION.fullmatch(decision) is None:
+        raise InputError("decision", f"must be 1 to 200 letters, digits or ._:=~- signs, got {decision!r:.80}")
+    return decision
+
+
 def decode(content: bytes | str) -> Sent:
-    """The response in these bytes. Error messages do not show the content, because it is private.
+    """The response in these bytes: JSON with these three fields, once each, and no others.
+
+    A further field could carry anything, the reward among it. Error messages do not show the content, because it is
+    private.
 
     >>> decode(encode("d1", Fraction("0.1"), 1))
     Sent(decision='d1', epsilon=Fraction(1, 10), response=1)
     """
+    if len(content) > MAX_BYTES:
+        raise InputError("response", f"must be at most {MAX_BYTES} bytes; this is longer")
     try:
-        record = json.loads(content)
-        decision, epsilon, response = (record[name] for name in ("decision", "epsilon", "response"))
-    except (KeyError, TypeError, ValueError, RecursionError):
-        raise InputError("response", "must be what a device sent; this is not") from None
+        record = json.loads(content if isinstance(content, str) else content.decode(), object_pairs_hook=tuple)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, tuple) or sorted(name for name, _ in record) != sorted(FIELDS):
+        raise InputError("response", f"must be what a device sent, with {', '.join(FIELDS)} and no more; this is not")
+    decision, epsilon, response = (dict(record)[name] for name in FIELDS)
     if not isinstance(decision, str) or DECISION.fullmatch(decision) is None or not isinstance(epsilon, str):
         raise InputError("response", "must name its decision and its epsilon; this does not")
     if not isinstance(response, int) or isinstance(response, bool):

@@ -1,30 +1,33 @@
-"""A user's comparison, defined in a TOML file. It is simulated and reported in the same way as a reproduction."""
+"""A user's comparison: policies in Python, or a TOML file, which is reported in the same way as a reproduction."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from dpbandits import __version__
 from dpbandits.checks import at_least, nearest
 from dpbandits.environments import Arms
-from dpbandits.environments.arms import REPLAY
+from dpbandits.environments.arms import FILES, REPLAY
 from dpbandits.errors import InputError
 from dpbandits.experiments import output
+from dpbandits.experiments.asked import policies_of
 from dpbandits.experiments.cells import CHECKPOINTS, Cell
 from dpbandits.experiments.engines import engine
 from dpbandits.experiments.panels import Panel, Table, against, regrets
-from dpbandits.experiments.report import Section, versions
+from dpbandits.experiments.report import Section, arms_text, versions
 from dpbandits.experiments.work import Watch, fill, traces
+from dpbandits.formats import amount, plural
 from dpbandits.policies import lookup
-from dpbandits.simulation import Simulation, Trace
+from dpbandits.simulation import Simulation, Trace, Traces, simulate_all
 from dpbandits.simulation.settings import settings
+from dpbandits.simulation.traces import COLUMNS
 
 #: The settings that a [[policy]] table has for itself; all others are shared by all simulations.
 POLICY_SETTINGS = ("epsilon", "levels", "options")
@@ -33,11 +36,11 @@ POLICY_KEYS = ("name", "label", "epsilons", *POLICY_SETTINGS)
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The contents of a file."""
+    """What is compared: the contents of a file, or policies."""
 
     title: str
     cells: dict[str, Cell]
-    digest: str
+    source: str  # the file's name
 
 
 class _File:
@@ -111,7 +114,7 @@ def read(path: str | Path) -> Comparison:
                 raise file.fail(f"label must differ between policies, got '{cell.name}' twice", "label", number)
             cells[cell.name] = cell
     title = str(given.get("title", file.path.stem))
-    return Comparison(title, cells, hashlib.sha256(file.text.encode()).hexdigest()[:16])
+    return Comparison(title, cells, file.path.name)
 
 
 def _common(file: _File, shared: tuple[str, ...]) -> tuple[dict[str, Any], int]:
@@ -126,11 +129,13 @@ def _common(file: _File, shared: tuple[str, ...]) -> tuple[dict[str, Any], int]:
 
 
 def _arms(given: Any, path: Path) -> Arms:
-    """The arms of the file. The path in ``replay(log.csv)`` is relative to the file; reports show it as written."""
+    """The arms of the file. The path of a log is relative to the file; reports show it as written."""
     log = REPLAY.fullmatch(given) if isinstance(given, str) else None
-    if log is None:
-        return Arms.of(given)
-    return replace(Arms.of(f"replay({path.parent / log[1].strip()})"), text=given)
+    if log is not None:
+        return replace(Arms.of(path.parent / log[1].strip()), text=given)
+    if isinstance(given, str) and given.strip().lower().endswith(FILES):
+        return replace(Arms.of(path.parent / given.strip()), text=f"replay({given.strip()})")
+    return Arms.of(given)
 
 
 def _cells(file: _File, number: int, common: Mapping[str, Any], runs: int) -> Iterator[Cell]:
@@ -169,30 +174,81 @@ def _epsilons(file: _File, number: int, factory: lookup.Factory) -> list[Any]:
 
 
 def compare(
-    path: str | Path,
+    what: Any,
     *,
-    out: str | Path = "out/compare",
+    out: str | Path | None = None,
+    runs: int = 20,
     workers: int | None = None,
     cluster: str | None = None,
     fresh: bool = False,
     watch: Watch | None = None,
-) -> dict[str, Trace]:
-    """Simulate the comparison of a file, and write figures, data and the report to ``out``."""
-    asked, folder = read(path), Path(out)
+    answered: Callable[[Traces], None] | None = None,
+    title: str = "Comparison",
+    **given: Any,
+) -> Traces:
+    """Compare policies on the same arms: one table, one plot.
+
+    ``what`` is a list of policies, each as ``simulate`` takes it, or a mapping of labels to them; a mapping such as
+    ``{"policy": "adap-ucb", "alpha": 1}`` has settings of its own, and a trace is compared as it is. The keywords are
+    those of ``simulate``, for all of them; an ``epsilon``, ``levels`` or an option is given to the policies that take
+    it, and a list of epsilons compares each private policy at each. With ``out``, finished runs, figures, data and a
+    report are kept in that folder: whatever is edited, a run that was played is not played again.
+
+    ``what`` may also be the path of a TOML file that says all this; then ``out`` is out/compare unless given.
+    ``watch`` is called with the progress, and ``answered`` with the traces, before figures are drawn.
+
+    >>> compare(["ucb1", "adap-ucb"], arms={"red": 0.9, "green": 0.6}, horizon=1000, epsilon=1, runs=5)
+    policy           mean regret  largest regret  best arm              privacy
+    ucb1             20.6 ± 2.1   28.2            red, found in 5 of 5  not private
+    adap-ucb, ε = 1  76.8         76.8            red, found in 5 of 5  central, epsilon 1
+    """
+    if isinstance(what, PathLike) or (isinstance(what, str) and "arms" not in given):
+        if given:
+            raise InputError(next(iter(given)), f"is not needed beside a file, which says it, got '{what}'")
+        path = Path(what)
+        return _reported(read(path), Path(out or "out/compare"), workers, cluster, fresh, watch, answered)
+    asked, traces = policies_of([what] if isinstance(what, str) else what, at_least("runs", runs, 1), given)
+    if out is not None:
+        if traces:
+            raise InputError("out", "is for policies that are played here, got traces among them")
+        made = Comparison(title, asked, "policies in Python")
+        return _reported(made, Path(out), workers, cluster, fresh, watch, answered)
+    played = {label: simulate_all(cell.simulation, runs=cell.runs, workers=workers) for label, cell in asked.items()}
+    return Traces({label: traces[label] if label in traces else played[label] for label in [*asked, *traces]})
+
+
+def _reported(
+    asked: Comparison,
+    folder: Path,
+    workers: int | None,
+    cluster: str | None,
+    fresh: bool,
+    watch: Watch | None,
+    answered: Callable[[Traces], None] | None,
+) -> Traces:
+    """Simulate a comparison, and write figures, data and the report. Runs in the folder are not played again."""
     started = time.perf_counter()
-    held = {"command": "compare", "file": Path(path).name, "digest": asked.digest, "version": __version__}
+    held = {"command": "compare", "file": asked.source}
     with engine(cluster, workers) as where, output.open_folder(folder, held, fresh=fresh) as results:
         fill(asked.cells.values(), results, where, watch)
-        played = traces(asked.cells, results)
+        played = Traces(traces(asked.cells, results))
+    if answered is not None:
+        answered(played)
     cell = next(iter(asked.cells.values()))
     simulation = cell.simulation
-    words = f"{simulation.arms.text}, {simulation.horizon:,} rounds, {cell.runs} runs, seed {simulation.seed}"
-    section = Section(
-        "comparison", asked.title, Path(path).name, words, asked.cells, [*_panels(asked, played), _table(played)]
-    )
-    output.write_section(folder, section, played, f"{words}, dpbandits {__version__}")
+    size = f"{plural(simulation.horizon, 'round')}, {plural(cell.runs, 'run')}, seed {simulation.seed}"
+    words = f"{arms_text(simulation)}, {size}"
+    if simulation.arms.named:
+        words += f"; the best arm is {', '.join(simulation.arms.best())}"
+    void = simulation.guarantee.in_short if simulation.guarantee.void else ""
+    said = f"{words}; {void}" if void else words
+    shown: list[Panel | Table] = [*_panels(asked, played), _table(played), _pulls(played)]
+    section = Section("comparison", asked.title, "", said, asked.cells, shown)
+    output.write_section(folder, section, played, f"{void}\n{words}, dpbandits {__version__}".lstrip())
     seconds = round(time.perf_counter() - started, 1)
-    facts = {"file": Path(path).name, "seed": simulation.seed, **versions(), "seconds": seconds}
+    facts = {"file": asked.source, "seed": simulation.seed, **versions(), "seconds": seconds}
+    if void:
+        facts["privacy"] = void
     output.write_report(folder, asked.title, [section], facts)
     return played
 
@@ -201,26 +257,42 @@ def _panels(asked: Comparison, played: Mapping[str, Trace]) -> list[Panel]:
     """Regret against time, one panel for each epsilon; and regret against epsilon if there are several."""
     levels = {name: cell.simulation.epsilon for name, cell in asked.cells.items()}
     epsilons = sorted({epsilon for epsilon in levels.values() if epsilon is not None})
+    titles = _titles(asked.cells)
     if len(epsilons) < 2:
-        return [regrets("regret", asked.title, played)]
+        return [regrets("regret", "Regret over time", {titles[name]: trace for name, trace in played.items()})]
     panels = []
     for epsilon in epsilons:
-        chosen = {name: played[name] for name in asked.cells if levels[name] in (None, epsilon)}
+        chosen = {titles[name]: played[name] for name in asked.cells if levels[name] in (None, epsilon)}
         panels.append(regrets(f"epsilon-{epsilon:g}", f"ε = {epsilon:g}", chosen))
     lines: dict[str, dict[float, Trace]] = {}
     for name, level in levels.items():
         if level is not None:
-            lines.setdefault(name.split(", ε")[0], {})[level] = played[name]
+            lines.setdefault(titles[name], {})[level] = played[name]
     return [*panels, against("epsilon", "Regret at the horizon", "ε", lines)]
 
 
-def _table(played: Mapping[str, Trace]) -> Table:
-    rows = []
-    for name, trace in played.items():
-        final = trace.to_json()["final"]
-        error = "" if final["regret_stderr"] is None else f" ± {final['regret_stderr']:,.3g}"
-        share = f"{100 * final['best_arm_fraction']:.2f} %"
-        promise = trace.guarantee.to_json()
-        trust = "not private" if promise["trust"] == "none" else f"{promise['trust']}, {promise['unit']}"
-        rows.append([name, f"{final['regret_mean']:,.5g}{error}", f"{final['regret_max']:,.5g}", share, trust])
-    return Table("final", "At the horizon", ["policy", "mean regret", "largest regret", "best arm", "privacy"], rows)
+def _titles(cells: Mapping[str, Cell]) -> dict[str, str]:
+    """What a figure calls each cell: its label, or its policy as papers write it, without epsilon.
+
+    A policy at several epsilons has one title, and so one colour in every panel. Other cells have different ones.
+    """
+    titles = {name: cell.label.split(", ε")[0] or cell.simulation.policy.title for name, cell in cells.items()}
+    seen: set[tuple[str, float | None]] = set()
+    for name, cell in cells.items():
+        drawn = (titles[name], cell.simulation.epsilon)
+        if drawn in seen:
+            titles[name] = name
+        seen.add(drawn)
+    return titles
+
+
+def _table(played: Traces) -> Table:
+    return Table("final", "At the horizon", list(COLUMNS), played.rows())
+
+
+def _pulls(played: Traces) -> Table:
+    """How often each arm was played, by name."""
+    first = next(iter(played.values()))
+    rows = [[label, *(amount(float(x)) for x in trace.pulls[:, -1].mean(axis=0))] for label, trace in played.items()]
+    means = ["mean reward", *(f"{mean:.4g}" for mean in first.means)]
+    return Table("pulls", "Pulls of each arm, mean over all runs", ["policy", *first.names], [means, *rows])

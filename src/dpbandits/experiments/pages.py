@@ -14,6 +14,7 @@ from typing import Any
 
 BEGIN, END = "<!-- claims: written by dpbandits.experiments.pages -->", "<!-- end of claims -->"
 COLOURS = 64  # in a PNG file, to keep it small
+SHRINK = 3  # from the resolution of print to that of a screen
 
 
 def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -60,7 +61,7 @@ def write(out: Path, docs: Path) -> list[Path]:
     for figure in sorted((out / "figures").rglob("*.png")):
         target = docs / "figures" / f"{figure.parent.name}-{figure.name}"
         target.parent.mkdir(parents=True, exist_ok=True)
-        Image.open(figure).convert("RGB").quantize(COLOURS).save(target, optimize=True)
+        Image.open(figure).convert("RGB").reduce(SHRINK).quantize(COLOURS).save(target, optimize=True)
         written.append(target)
     return written
 

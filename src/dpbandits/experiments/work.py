@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dpbandits.errors import InputError
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.engines import Engine, WorkerLostError
 from dpbandits.experiments.results import Chunk, Results
 from dpbandits.simulation import Trace
-from dpbandits.simulation.runs import Player
+from dpbandits.simulation.runs import Player, result_key
 
 CHUNK_SECONDS = 1.0
 GUESS_PER_ROUND = 5e-8  # seconds, until a cell's first chunk is finished
@@ -32,7 +33,11 @@ Watch = Callable[[Progress], None]
 
 
 def play_chunk(cell: Cell, key: str, runs: list[int]) -> Chunk:
-    """Simulate these runs of a cell. This is what a worker calls."""
+    """Simulate these runs of a cell. This is what a worker calls, perhaps on another machine with other versions."""
+    if result_key(cell.simulation) != key:
+        raise InputError(
+            "cluster", "has a worker with other code or other versions than this process: install the same"
+        )
     player = Player.of(cell.simulation)
     pulls, seconds = [], []
     for run in runs:

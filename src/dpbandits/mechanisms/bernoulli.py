@@ -76,4 +76,5 @@ def debias_variance(slope: float) -> float:
     >>> round(debias_variance(attenuation(1.0)), 6), debias_variance(attenuation(1000.0))
     (4.682694, 1.0)
     """
-    return 1.0 / (slope * slope)
+    square = slope * slope
+    return 1.0 / square if square > 0.0 else math.inf

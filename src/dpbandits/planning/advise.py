@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from dpbandits.checks import at_least
 from dpbandits.planning.grid import Outcome, Progress, play, play_all
 from dpbandits.planning.plan import BudgetAnswer, Plan, lower_bound
 from dpbandits.planning.question import Question, ask
@@ -22,7 +23,8 @@ def plan(arms: object, *, progress: Progress | None = None, workers: int | None 
     >>> found.best(1.0, "central").policy, found.best(1.0, "local").policy, found.free.policy
     ('adap-klucb', 'ldp-ucb-b', 'imed')
     """
-    return make(ask(arms, **given), progress, workers)
+    threads = None if workers is None else at_least("workers", workers, 1)
+    return make(ask(arms, **given), progress, threads)
 
 
 def make(question: Question, progress: Progress | None = None, workers: int | None = None) -> Plan:

@@ -86,8 +86,9 @@ class Outcome:
 def candidates(question: Question) -> tuple[list[str], list[LeftOut]]:
     """The policies to simulate, private and non-private, and those left out."""
     chosen, left_out = [], []
-    for row in lookup.overview():
-        name, trust = row["name"], row["trust"]
+    own = [name for name in question.policies if name not in lookup.names()]
+    for name in [*lookup.names(), *own]:
+        trust = lookup.sample(name).guarantee.trust
         if trust not in ("none", *question.trusts):
             continue
         reason = _unsuitable(name, question)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 from dpbandits.bounds import Bound, Problem, for_policy
+from dpbandits.display import card, shortened, sparkline
 from dpbandits.errors import InputError
+from dpbandits.formats import amount
 from dpbandits.planning.grid import LeftOut, Outcome
 from dpbandits.planning.question import Question
 from dpbandits.privacy.guarantee import Guarantee
@@ -24,7 +27,7 @@ class BudgetAnswer:
     contradiction: bool  # whether the budget is below the lower bound
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """All simulations for a question, and the answers."""
 
@@ -33,6 +36,27 @@ class Plan:
     left_out: list[LeftOut]
     budgets: list[BudgetAnswer]
     all_share: list[Outcome]  # the best policies, simulated without refusals
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        best = [self.best(epsilon) for epsilon in self.question.epsilons]
+        curve = [math.nan if outcome is None else outcome.regret for outcome in best]
+        return card(self._lines(), sparkline(curve, [math.log(epsilon) for epsilon in self.question.epsilons]))
+
+    def _lines(self) -> list[str]:
+        """The best policies at the epsilon of the answers."""
+        asked = self.question
+        about = f"{shortened(asked.arms.text, 40)}, {asked.horizon:,} rounds, epsilon {self.focus:g}"
+        lines = [f"Plan: {about}; {asked.runs} runs, seed {asked.seed}"]
+        found = [(trust, self.best(self.focus, trust)) for trust in asked.trusts]
+        for words, outcome in [*found, ("without privacy", self.free)]:
+            if outcome is not None:
+                share = asked.loss(outcome.regret)
+                loss = "" if share is None else f" ({100 * share:.2g} % of what the best arm pays)"
+                lines.append(f"  {words}: {outcome.policy} loses {amount(outcome.regret)}{loss}")
+        return lines
 
     @property
     def focus(self) -> float:

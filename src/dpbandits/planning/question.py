@@ -110,22 +110,34 @@ def ask(
     known("trust", trust, (*TRUSTS, "any"))
     epsilons, one = _epsilons(epsilon)
     chosen = tuple(lookup.written(lookup.find(name)) for name in policies)
-    share = Fraction(_share("refuse", refuse)).limit_denominator(100)
+    share = _share("refuse", refuse)
     if not 0 <= share < 1:
         raise InputError("refuse", f"must be at least 0% and below 100%, got {refuse}")
     return Question(
         read,
         rounds,
-        TRUSTS if trust == "any" else (trust,),
+        _trusts(TRUSTS if trust == "any" else (trust,), chosen),
         epsilons,
         one,
         None if budget is None else _budget(budget, max(means) * rounds),
-        share,
+        Fraction(share).limit_denominator(100),
         None if traffic is None else float(traffic),
         chosen,
         at_least("runs", runs, 2),
         at_least("seed", seed, 0),
     )
+
+
+def _trusts(asked: tuple[str, ...], policies: Sequence[str]) -> tuple[str, ...]:
+    """The trust models to plan for: those that were asked for, as far as the chosen policies have them."""
+    if not policies:
+        return asked
+    has = {name: lookup.sample(name).guarantee.trust for name in policies}
+    for name, trust in has.items():
+        if trust not in asked:
+            what = "is not private" if trust == "none" else f"is {trust}"
+            raise InputError("policy", f"must be private with trust {' or '.join(asked)}, got {name}, which {what}")
+    return tuple(trust for trust in asked if trust in has.values())
 
 
 def _arms(arms: object, best: float | None, gap: float | None) -> Arms:

@@ -10,6 +10,10 @@ from dpbandits.policies.policy import Parts, published
 from dpbandits.privacy.release_points import EXACT
 
 DELTA = math.exp(-10)
+CAUTION = (
+    "the index has no term for the noise of a stored release: in some runs (about 1 in 200 on two arms at epsilon 1) a "
+    "very low first release locks the best arm out, and the expected regret grows almost linearly"
+)
 
 
 @published(
@@ -18,6 +22,7 @@ DELTA = math.exp(-10)
     "every round, which is not private. Rewards of the initial rounds count. The bonus is refreshed in every round. "
     "The default schedule is the y-rule of Lemma B.1: the constant interval can be longer than the horizon",
     cost="bulk",
+    caution=CAUTION,
     advised=lambda horizon: {"schedule": EXACT, "delta": min(DELTA, 0.1 / horizon)},
 )
 def dp_ucb_int(
@@ -33,9 +38,14 @@ def dp_ucb_int(
     """DP-UCB-INT: UCB1 on means of the whole history that are released at growing counts only.
 
     ``schedule`` is ``constant`` (Algorithm 3), or ``x`` or ``y`` (the rules of Lemma B.1), whose rate follows from the
-    target by Corollary 3.2 and holds for ever; or ``exact``, the shortest constant interval whose tightest accounting
-    meets the target at the horizon, which only this schedule needs. The release at n rewards has Laplace noise of scale
-    n^(v/2-1), 1 < v <= 1.5.
+    target by Corollary 3.2 and holds for ever; or ``exact``, the shortest constant interval that meets the target at
+    the horizon by pure, optimal or Rényi composition. Only this schedule needs the horizon, and only it can have a
+    ``delta`` of 0. The release at n rewards has Laplace noise of scale n^(v/2-1), 1 < v <= 1.5.
+
+    Its expected regret grows almost linearly. The index has no term for the noise of a stored release, so a very low
+    first release of the best arm locks it out. On two arms, 0.9 and 0.6, at epsilon 1, this happens in about 0.5 % of
+    the runs: after 10^6 rounds the median of 20,000 runs is 106, the mean 745 ± 93, and the largest 299,986. The regret
+    bound of Theorem 3.5 is refuted by this.
 
     As published, the index has no term for that noise, so a very negative first release of the best arm locks it out:
     in 5 of 1000 runs on 0.9 and 0.6, and the expected regret is linear. ``cover_noise`` replaces the bonus by the

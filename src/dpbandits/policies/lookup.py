@@ -14,7 +14,21 @@ from dpbandits.checks import nearest, positive
 from dpbandits.errors import InputError
 from dpbandits.policies.policy import Policy, Traits
 
-__all__ = ["Factory", "find", "make", "names", "options", "overview", "own", "sample", "takes", "traits", "written"]
+__all__ = [
+    "Factory",
+    "find",
+    "make",
+    "merged",
+    "names",
+    "needs_horizon",
+    "options",
+    "overview",
+    "own",
+    "sample",
+    "takes",
+    "traits",
+    "written",
+]
 
 Factory = Callable[..., Policy]
 
@@ -40,10 +54,10 @@ def find(policy: str | Factory) -> Factory:
     if callable(policy):
         return policy
     if not isinstance(policy, str):
-        raise InputError("policy", f"must be a name or a function that makes one, got {policy!r}")
+        raise InputError("policy", f"must be a name or a function that makes one, got {policy!r:.80}")
     if ":" in policy:
         return own(policy)
-    name = policy.strip().lower().replace("-", "_")
+    name = policy.strip().lower().replace("-", "_").replace(" ", "_")
     if name not in policies.__all__:
         raise InputError("policy", f"'{policy}' is unknown: {nearest(name.replace('_', '-'), names())}")
     return getattr(policies, name)
@@ -55,9 +69,14 @@ def own(target: str) -> Callable[..., Any]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found = getattr(importlib.import_module(module), name)
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError("policy", f"must be a name or module:function, got '{target}': {error}") from None
+    except (Exception, SystemExit) as error:  # whatever a user's module raises while it is imported
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError("policy", f"'{target}' cannot be imported: {what:.200}") from None
     if not callable(found):
         raise InputError("policy", f"must be a function, got '{target}'")
     return found
@@ -71,6 +90,30 @@ def written(factory: Factory) -> str:
     return f"{factory.__module__}:{factory.__qualname__}"
 
 
+def merged(options: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that are given as a mapping and as keywords.
+
+    >>> merged({"alpha": 2}, {"delta": 0.1})
+    {'alpha': 2, 'delta': 0.1}
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise InputError("options", f"must be a mapping such as {{'alpha': 2}}, got {options!r:.80}")
+    for name in more:
+        if name in (options or {}):
+            raise InputError(name, "must be given once, got it in options and as a keyword")
+    return {**(options or {}), **more}
+
+
+def needs_horizon(policy: str | Factory) -> bool:
+    """Whether a policy must be told for how many rounds it will be played.
+
+    >>> needs_horizon("adap-moss"), needs_horizon("adap-ucb"), needs_horizon("dp-ucb-int")
+    (True, False, False)
+    """
+    parameter = inspect.signature(find(policy)).parameters.get("horizon")
+    return parameter is not None and parameter.default is inspect.Parameter.empty
+
+
 def traits(policy: str | Factory) -> Traits:
     """What is known about a policy before it is made.
 
@@ -79,7 +122,8 @@ def traits(policy: str | Factory) -> Traits:
     """
     found = getattr(find(policy), "traits", None)
     if not isinstance(found, Traits):
-        raise InputError("policy", f"must be made by a function with @published, got {policy!r}")
+        name = policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy))
+        raise InputError("policy", f"must be made by a function with @published, got {name!s:.80}")
     return found
 
 
@@ -117,11 +161,14 @@ def make(
         where = "it has --levels and epsilon_min instead" if traits(factory).levels else "it is not private"
         raise InputError("epsilon", f"is not a parameter of {label} ({where}), got {epsilon}")
     if takes(factory, "horizon"):
+        if horizon is None and needs_horizon(factory):
+            raise InputError("horizon", f"is required by {label}: how many rounds it will be played, got none")
         settings["horizon"] = horizon
     allowed = options(factory)
     for option, value in (given or {}).items():
         if option not in allowed:
-            raise InputError(option, f"is not an option of {label}: {nearest(option, allowed)}")
+            hint = nearest(option, allowed) if allowed else "it has none"
+            raise InputError(str(option), f"is not an option of {label}: {hint}")
         settings[option] = _value(option, value, str(allowed[option].annotation))
     for option, parameter in allowed.items():
         if parameter.default is inspect.Parameter.empty and option not in settings:
@@ -140,7 +187,9 @@ def sample(policy: str | Factory, *, arms: int = 2, epsilon: float = 1.0, horizo
 
 
 def _value(option: str, value: Any, annotation: str) -> Any:
-    """``value``, read from text as its parameter's type asks."""
+    """``value``, read from text as its parameter's type asks; a number of NumPy as Python's."""
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
     if not isinstance(value, str):
         return value
     kinds = [kind.strip() for kind in annotation.split("|")]
@@ -173,7 +222,8 @@ def overview() -> list[dict[str, Any]]:
                 "paper": policy.traits.paper,
                 "trust": policy.guarantee.trust,
                 "guarantee": _in_words(policy),
-                "options": {option: _with_default(parameter) for option, parameter in options(name).items()},
+                "options": {option: _with_default(parameter) for option, parameter in options(name).items()}
+                | ({"horizon": "horizon (required)"} if needs_horizon(name) else {}),
                 "differs": policy.traits.differs,
             }
         )

@@ -38,7 +38,13 @@ def private_ucb(
     """
     horizon = at_least("horizon", horizon, 2)
     share = arms if flag("split_over_arms", split_over_arms) else 1
-    scale = share * math.log(horizon) ** 2 / positive("epsilon", epsilon)
-    failure = -1.0 if gamma == FOLLOWS_T else math.log(1.0 / fraction("gamma", gamma))  # type: ignore[arg-type]
-    curator = Tree.start(arms, epsilon=epsilon, horizon=horizon, split_over=share, scale=scale, failure=failure)
+    log_failure = None if gamma == FOLLOWS_T else math.log(1.0 / fraction("gamma", gamma))  # type: ignore[arg-type]
+    curator = Tree.start(
+        arms,
+        epsilon=epsilon,
+        horizon=horizon,
+        split_over=share,
+        width_factor=share * math.log(horizon) ** 2 / positive("epsilon", epsilon),
+        log_failure=log_failure,
+    )
     return Parts(UCB.start(arms, alpha=4.0), curator)

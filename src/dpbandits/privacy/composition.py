@@ -15,6 +15,7 @@ from scipy.special import gammaln, logsumexp
 
 from dpbandits.checks import at_least, fraction, positive
 from dpbandits.errors import InputError
+from dpbandits.exact.rational import Exactly, rational
 from dpbandits.privacy.loss_distribution import composed_loss, tilt_for_delta, tilt_for_total
 from dpbandits.types import Floats
 
@@ -26,32 +27,16 @@ __all__ = [
     "optimal",
     "optimal_delta",
     "pure",
-    "rational",
 ]
 
 
-def rational(epsilon: float | str | Fraction) -> Fraction:
-    """Epsilon as an exact rational, read as the decimal number that was written. Sums of such numbers are exact too.
-
-    >>> rational(0.1), rational("1/3"), 3 * rational(0.1) == rational(0.3)
-    (Fraction(1, 10), Fraction(1, 3), True)
-    """
-    try:
-        exact = Fraction(epsilon if isinstance(epsilon, Fraction) else str(epsilon))
-    except (ValueError, ZeroDivisionError):
-        raise InputError("epsilon", f"must be a rational number, got {epsilon}") from None
-    if exact < 0:
-        raise InputError("epsilon", f"must not be negative, got {epsilon}")
-    return exact
-
-
-def pure(epsilons: Iterable[float | str | Fraction]) -> Fraction:
+def pure(epsilons: Iterable[Exactly]) -> Fraction:
     """Basic composition: epsilons add (Dwork et al. 2006), here without rounding.
 
     >>> pure([0.1] * 10)
     Fraction(1, 1)
     """
-    return sum((rational(epsilon) for epsilon in epsilons), Fraction(0))
+    return sum((rational("epsilon", epsilon, zero=True) for epsilon in epsilons), Fraction(0))
 
 
 def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:

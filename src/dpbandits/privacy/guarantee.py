@@ -7,8 +7,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from dpbandits.display import card, shortened, sparkline
+
 IN_RANGE = "rewards are clipped to [0, 1] inside the curator"
 ANY_REAL = "any reward: it passes through the logistic function inside the curator"
+FROM_LOG = "computed from the log itself"
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,9 @@ class Guarantee:
 
     >>> Guarantee.central(1.0).epsilon, Guarantee.none().epsilon
     (1.0, inf)
+    >>> print(Guarantee.local(1.0))
+    Local differential privacy with epsilon 1 for one reward, against whoever sees the responses, if rewards are clipped
+    to [0, 1] inside the curator.
     """
 
     epsilon: float | None
@@ -27,6 +33,7 @@ class Guarantee:
     unit: str
     view: str
     conditions: str
+    void: str = ""  # why nothing is promised of these numbers, whatever the policy promises where it runs
 
     @classmethod
     def none(cls) -> Guarantee:
@@ -47,9 +54,67 @@ class Guarantee:
         """The same guarantee with one more condition."""
         return dataclasses.replace(self, conditions=f"{self.conditions}; {condition}")
 
+    def within(self, low: float, high: float) -> Guarantee:
+        """The same guarantee for rewards that are mapped from a range to [0, 1]."""
+        return self.under(f"rewards are first clipped to [{low:g}, {high:g}] and mapped to [0, 1]")
+
+    def from_log(self) -> Guarantee:
+        """What becomes of a guarantee in numbers that are computed from a user's log: they show its exact means.
+
+        >>> Guarantee.central(1.0).from_log().in_short
+        'no promise: computed from the log itself'
+        """
+        return dataclasses.replace(self.under(f"no promise: {FROM_LOG}"), void=FROM_LOG)
+
+    @property
+    def in_short(self) -> str:
+        """The trust model, epsilon and delta; or why nothing is promised."""
+        if self.void:
+            return f"no promise: {self.void}"
+        return "not private" if self.trust == "none" else f"{self.trust} privacy, {self.size}"
+
+    @property
+    def size(self) -> str:
+        """Epsilon and delta in words."""
+        epsilon = "each user's own epsilon" if self.epsilon is None else f"epsilon {self.epsilon:g}"
+        return epsilon + (f" and delta {self.delta:.3g}" if self.delta else "")
+
+    def __str__(self) -> str:
+        if self.void:
+            return f"No promise: {self.void}."
+        if self.trust == "none":
+            return "No privacy is promised: whoever decides sees the rewards."
+        return (
+            f"{self.trust.capitalize()} differential privacy with {self.size} for {self.unit}, "
+            f"against whoever sees the {self.view}, if {self.conditions}."
+        )
+
+    def _repr_html_(self) -> str:
+        return card([shortened(self.in_short), str(self)], self.picture())
+
+    def picture(self) -> str:
+        """How often the best adversary detects a reward (up) at each rate of false alarms (right)."""
+        if self.epsilon is None or self.void:
+            return ""
+        rates = [number / 50 for number in range(51)]
+        return sparkline([_detected(rate, self.epsilon, self.delta) for rate in rates], rates)
+
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready. Epsilon is null if it is infinite, and if each user has their own; ``conditions`` says which."""
+        """JSON-ready. Epsilon is null if it is infinite, and if each user has their own; ``conditions`` says which.
+
+        ``promise`` is there only if nothing is promised of the numbers beside it.
+        """
         record = dataclasses.asdict(self)
+        void = record.pop("void")
+        if void:
+            record["promise"] = f"none: {void}"
         if self.epsilon is not None and math.isinf(self.epsilon):
             record["epsilon"] = None
         return record
+
+
+def _detected(rate: float, epsilon: float, delta: float) -> float:
+    """The largest share of detections at this rate of false alarms (Kairouz, Oh & Viswanath 2015)."""
+    if epsilon > 700.0:
+        return 1.0
+    return min(1.0, math.exp(epsilon) * rate + delta, 1.0 - math.exp(-epsilon) * (1.0 - delta - rate))

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+import threading
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from numbers import Integral
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dpbandits.checks import fraction
-from dpbandits.exact.rational import Exactly, rational
+from dpbandits.errors import InputError
+from dpbandits.exact.rational import Exactly, writable
 from dpbandits.privacy.composition import heterogeneous
 
-__all__ = ["Entry", "Ledger", "LedgerError"]
+__all__ = ["Entry", "Ledger", "LedgerError", "Name"]
 
-#: The name of a release or of a reward: any immutable value that JSON can represent.
-Name = Hashable
+#: The name of a release or of a reward: a short text, a whole number, or a tuple of names. It is public: the ledger is
+#: shown, and errors quote it. So it says which reward or release is meant, and never what was in it.
+Name = str | int | tuple["Name", ...]
+
+MAX_TEXT = 100  # characters of a name's text; a dump of memory would have more
 
 
 class LedgerError(RuntimeError):
@@ -24,14 +31,15 @@ class Entry(NamedTuple):
     """One release: its name, and what it costs each reward that it uses."""
 
     release: Name
-    costs: dict[Name, Fraction]
+    costs: Mapping[Name, Fraction]
 
 
 class Ledger:
     """An append-only list of releases with exact rational costs. It refuses a release that would break the claim.
 
     The claim is the total epsilon that one reward may lose. Pure costs add up. With a ``delta`` their sum may exceed
-    the claim, as long as their composition at that delta (Kairouz, Oh & Viswanath 2015) does not.
+    the claim, as long as their composition at that delta (Kairouz, Oh & Viswanath 2015) does not. A ledger may be
+    shared between threads; it lives in memory, and ``to_json`` is what is kept.
 
     >>> ledger = Ledger("1")
     >>> ledger.enter("first mean", dict.fromkeys(["r1", "r2"], "1/2"))
@@ -44,22 +52,35 @@ class Ledger:
     """
 
     def __init__(self, claim: Exactly, delta: float = 0.0) -> None:
-        self.claim, self.delta = rational("claim", claim), fraction("delta", delta, zero=True)
+        self._claim, self._delta = writable("claim", claim), fraction("delta", delta, zero=True)
+        self._lock = threading.Lock()  # a check and its entry are one step
         self._entries: list[Entry] = []
         self._names: set[Name] = set()
         self._costs: dict[Name, list[Fraction]] = {}
 
+    @property
+    def claim(self) -> Fraction:
+        """The total epsilon that one reward may lose. It is fixed when the ledger is opened."""
+        return self._claim
+
+    @property
+    def delta(self) -> float:
+        """The delta of the claim; 0 if it is pure."""
+        return self._delta
+
     def enter(self, release: Name, costs: Mapping[Any, Exactly]) -> None:
-        """Charge a release before it is drawn. A LedgerError leaves the ledger unchanged."""
-        exact = {reward: rational("cost", cost) for reward, cost in costs.items()}
-        if release in self._names:
-            raise LedgerError(f"release {release} must be drawn once, got a second draw")
-        for reward, cost in exact.items():
-            self._check(release, reward, cost)
-        self._names.add(release)
-        self._entries.append(Entry(release, exact))
-        for reward, cost in exact.items():
-            self._costs.setdefault(reward, []).append(cost)
+        """Charge a release before it is drawn. A refusal leaves the ledger unchanged."""
+        name = _checked("release", release)
+        exact = {_checked("reward", reward): writable("cost", cost) for reward, cost in costs.items()}
+        with self._lock:
+            if name in self._names:
+                raise LedgerError(f"release {name} must be drawn once, got a second draw")
+            for reward, cost in exact.items():
+                self._check(name, reward, cost)
+            self._names.add(name)
+            self._entries.append(Entry(name, MappingProxyType(exact)))
+            for reward, cost in exact.items():
+                self._costs.setdefault(reward, []).append(cost)
 
     def _check(self, release: Name, reward: Name, cost: Fraction) -> None:
         costs = [*self._costs.get(reward, ()), cost]
@@ -73,11 +94,13 @@ class Ledger:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All releases, in order."""
-        return tuple(self._entries)
+        with self._lock:
+            return tuple(self._entries)
 
     def spent(self, reward: Name) -> Fraction:
         """The epsilon that a reward has lost: the sum of its costs."""
-        return sum(self._costs.get(reward, ()), Fraction(0))
+        with self._lock:
+            return sum(self._costs.get(reward, ()), Fraction(0))
 
     def left(self, reward: Name) -> Fraction:
         """The epsilon that a reward may still lose, if pure costs add up."""
@@ -85,13 +108,14 @@ class Ledger:
 
     def worst(self) -> Fraction:
         """The largest epsilon that any reward has lost."""
-        return max((self.spent(reward) for reward in self._costs), default=Fraction(0))
+        with self._lock:
+            return max((sum(costs, Fraction(0)) for costs in self._costs.values()), default=Fraction(0))
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready: rationals as text, names as they are."""
+        """JSON-ready: rationals as text, names as they are, tuples as lists."""
         entries = [
             {"release": release, "costs": [[reward, str(cost)] for reward, cost in costs.items()]}
-            for release, costs in self._entries
+            for release, costs in self.entries
         ]
         return {"claim": str(self.claim), "delta": self.delta, "entries": entries}
 
@@ -99,11 +123,37 @@ class Ledger:
     def from_json(cls, record: Mapping[str, Any]) -> Ledger:
         """The ledger that ``to_json`` wrote. Every entry is checked again.
 
-        >>> Ledger.from_json({"claim": "1/3", "delta": 0.0, "entries": []}).claim
-        Fraction(1, 3)
+        >>> ledger = Ledger("1/3")
+        >>> ledger.enter(("arm", 0, (1, 2)), {("user", 7): 1e-12})
+        >>> Ledger.from_json(ledger.to_json()).entries == ledger.entries
+        True
         """
-        ledger = cls(record["claim"], record["delta"])
-        entries: Iterable[Mapping[str, Any]] = record["entries"]
-        for entry in entries:
-            ledger.enter(entry["release"], dict(entry["costs"]))
+        try:
+            ledger = cls(record["claim"], record["delta"])
+            entries: Iterable[Mapping[str, Any]] = record["entries"]
+            for entry in entries:
+                costs = [(_hashable(reward), cost) for reward, cost in entry["costs"]]
+                if len(dict(costs)) < len(costs):
+                    raise InputError("entries", "must name each reward once in a release; one is named twice")
+                ledger.enter(_hashable(entry["release"]), dict(costs))
+        except (KeyError, TypeError) as error:
+            raise InputError("record", "must be what to_json wrote; this is not") from error
         return ledger
+
+
+def _hashable(name: Any) -> Any:
+    """A name as it was before JSON, which has lists and no tuples."""
+    return tuple(map(_hashable, name)) if isinstance(name, list) else name
+
+
+def _checked(what: str, name: Any) -> Name:
+    """``name`` if it is one. What is not is not shown: it may be the memory of a curator."""
+    if isinstance(name, tuple):
+        return tuple(_checked(what, part) for part in name)
+    if isinstance(name, Integral) and not isinstance(name, bool) and abs(int(name)) < 1 << 63:
+        return int(name)
+    if isinstance(name, str) and len(name) <= MAX_TEXT and name.isprintable():
+        return name
+    raise InputError(
+        what, f"must be named by a text of up to {MAX_TEXT} characters, a whole number, or a tuple; this is not"
+    )

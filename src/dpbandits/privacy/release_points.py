@@ -11,7 +11,7 @@ __all__ = ["CONSTANT", "EXACT", "SCHEDULES", "X_RULE", "Y_RULE", "interval_rate"
 CONSTANT, X_RULE, Y_RULE = 0, 1, 2
 SCHEDULES = {"constant": CONSTANT, "x": X_RULE, "y": Y_RULE}
 
-#: The schedule with the shortest constant interval that meets the target at the horizon, by the tightest accounting.
+#: The schedule with the shortest constant interval that meets the target at the horizon: ``exact_interval``.
 EXACT = "exact"
 
 

@@ -3,5 +3,6 @@
 from dpbandits.simulation.driver import Interrupted, simulate, simulate_all
 from dpbandits.simulation.settings import Simulation
 from dpbandits.simulation.trace import Trace
+from dpbandits.simulation.traces import Traces
 
-__all__ = ["Interrupted", "Simulation", "Trace", "simulate", "simulate_all"]
+__all__ = ["Interrupted", "Simulation", "Trace", "Traces", "simulate", "simulate_all"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.checks import at_least
+from dpbandits.checks import at_least, nearest, workers_of
 from dpbandits.environments import Population
 from dpbandits.environments.delays import Delay
+from dpbandits.environments.numbers import number
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
+from dpbandits.policies.policy import Policy
 from dpbandits.simulation.runs import Player
 from dpbandits.simulation.settings import Simulation, settings
 from dpbandits.simulation.trace import Trace
@@ -38,14 +40,14 @@ class Interrupted(KeyboardInterrupt):
 
 
 def simulate(
-    policy: str | lookup.Factory,
+    policy: str | lookup.Factory | Policy,
     *,
     arms: object,
     horizon: int | float | str,
     epsilon: float | str | None = None,
     options: Mapping[str, Any] | None = None,
     levels: str | Sequence[float] | Floats | Population | None = None,
-    seed: int = 0,
+    seed: int | None = 0,
     reward_range: str | Sequence[float] | None = None,
     arm_order: str = "shuffled",
     checkpoints: int | Sequence[int] = 100,
@@ -56,22 +58,29 @@ def simulate(
     workers: int | None = None,
     engine: str = "compiled",
     progress: Progress | None = None,
+    **more: Any,
 ) -> Trace:
     """Play ``policy`` on ``arms`` for ``horizon`` rounds, ``runs`` times.
 
-    ``policy`` is a name, ``module:function``, or a function that makes a policy; ``arms`` are means, distributions, a
-    mapping of names to them, or a text as on the command line, and ``levels`` a list or a text. The option
-    ``epsilon_min="auto"`` is chosen by the HeLDP paper's rule for these levels. ``checkpoints`` is how many, spaced
-    evenly in the logarithm of t, or which. With a ``delay``, a share of ``loss`` or a ``window`` the responses come
+    ``policy`` is a name in any spelling, ``module:function``, a function that makes a policy, or a policy; its options
+    are keywords (``alpha=2``) or a mapping. ``arms`` are means, distributions, a mapping of names to them, a data frame
+    or file to replay, or a text as on the command line, and ``levels`` a list or a text. The option
+    ``epsilon_min="auto"`` is chosen by the HeLDP paper's rule for these levels. ``checkpoints`` is their number, spaced
+    evenly in the logarithm of t, or a list. With a ``delay``, a share of ``loss`` or a ``window`` the responses come
     late or never, and the rules of ``dpbandits.live`` are played. The same seed gives the same numbers, whatever the
-    number of workers. ``progress`` is called with the number of finished runs and of all.
+    number of workers; ``seed=None`` draws one, which the trace shows. ``engine="python"`` plays without the compiler.
+    ``progress`` is called with the number of finished runs and of all.
 
-    >>> trace = simulate("ucb1", arms=[0.9, 0.6], horizon=1000, runs=10, seed=0)
-    >>> trace.pulls[:, -1].sum(axis=1).tolist() == [1000] * 10
-    True
+    >>> trace = simulate("ucb1", arms={"red": 0.9, "green": 0.6}, horizon=1000, runs=10, seed=0)
+    >>> trace
+    Trace: UCB1 on 0.9,0.6, 1,000 rounds, 10 runs, seed 0
+      regret 22.2 ± 1.3 (standard error), at most 28.2
+      the best arm is red, found in 10 of 10 runs; it got 92.6 % of the rounds
+      not private
     """
     given = locals()
-    simulation = Simulation.of(policy, **{name: given[name] for name in settings()})
+    asked = {name: given[name] for name in settings()}
+    simulation = Simulation.of(policy, **{**asked, "options": _options(policy, options, more)})
     return simulate_all(simulation, runs=runs, workers=workers, engine=engine, progress=progress)
 
 
@@ -84,14 +93,15 @@ def simulate_all(
     progress: Progress | None = None,
 ) -> Trace:
     """Play the first ``runs`` runs of a simulation."""
-    runs = at_least("runs", runs, 1)
-    workers = at_least("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
+    runs, workers = at_least("runs", _number("runs", runs), 1), workers_of(_number("workers", workers))
+    if progress is not None and not callable(progress):
+        raise InputError("progress", f"must be a function of the finished runs and of all, got {progress!r:.80}")
     shape = (runs, simulation.marks.size, len(simulation.arms))
     if math.prod(shape) > LARGEST:
         raise InputError("runs", f"must be fewer: {runs} of them need {8 * math.prod(shape) / 1e9:.0f} GB, got {runs}")
+    started = time.perf_counter()  # compiling is part of the time that a user waits
     player = Player.of(simulation, engine)
     pulls = np.zeros(shape, np.int64)
-    started = time.perf_counter()
 
     def one(run: int) -> int:
         pulls[run] = player.play(run)
@@ -104,8 +114,24 @@ def simulate_all(
     return trace
 
 
+def _options(policy: Any, options: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a policy. A keyword that is none, and no parameter of ``simulate``, is refused."""
+    if more and not isinstance(policy, Policy):
+        allowed = lookup.options(policy)
+        for name in more:
+            if name not in allowed:
+                hint = nearest(name, [*allowed, *inspect.signature(simulate).parameters][:-1])
+                label = lookup.written(lookup.find(policy))
+                raise InputError(name, f"is no setting of a simulation and no option of {label}: {hint}")
+    return lookup.merged(options, more)
+
+
+def _number(name: str, value: Any) -> Any:
+    return number(name, value) if isinstance(value, str) else value
+
+
 def _spread(one: Callable[[int], int], runs: int, workers: int, progress: Progress | None) -> list[int]:
-    """Do all runs on ``workers`` threads (compiled code does not hold the interpreter); the runs that were finished."""
+    """Do all runs on ``workers`` threads (compiled code releases the interpreter lock); the runs that were finished."""
     finished: list[int] = []
     stop = threading.Event()
 

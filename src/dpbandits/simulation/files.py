@@ -14,16 +14,20 @@ from dpbandits.simulation.trace import Trace
 
 __all__ = ["FORMAT", "load", "save"]
 
-FORMAT = 1
+FORMAT = 2
 METADATA = b"dpbandits"
+OTHER_FILES = (".csv", ".json", ".txt", ".tsv", ".xlsx", ".pickle", ".pkl", ".feather", ".h5")
 
 
 def save(trace: Trace, path: str | Path) -> None:
     """Write a trace, with the settings, the seed and the version inside."""
     pyarrow, parquet = _arrow()
+    if Path(path).suffix.lower() in OTHER_FILES:
+        raise InputError("path", f"must end in .parquet, got '{path}': to_pandas() can be saved as anything else")
     record = {
         "format": FORMAT,
         "simulation": trace.simulation.to_json(),
+        "guarantee": trace.guarantee.to_json(),
         "runs": trace.runs,
         "seconds": trace.seconds,
         "version": trace.version,
@@ -33,8 +37,8 @@ def save(trace: Trace, path: str | Path) -> None:
     parquet.write_table(table.replace_schema_metadata({METADATA: json.dumps(record)}), path)
 
 
-def load(path: str | Path) -> Trace:
-    """The trace that ``save`` wrote."""
+def load(path: str | Path, arms: object = None) -> Trace:
+    """The trace that ``save`` wrote; ``arms`` is the data frame that it was played on, if it was."""
     pyarrow, parquet = _arrow()
     try:
         table = parquet.read_table(path)
@@ -43,8 +47,8 @@ def load(path: str | Path) -> Trace:
         raise InputError("path", f"must be a file that Trace.save wrote, got '{path}'") from None
     if record.get("format") != FORMAT:
         raise InputError("path", f"must be a trace of format {FORMAT}, got format {record.get('format')} in '{path}'")
-    simulation = Simulation.from_json(record["simulation"])
-    columns = [table.column(f"pulls_{arm}").to_numpy() for arm in range(len(simulation.arms))]
+    simulation = Simulation.from_json(record["simulation"], arms)
+    columns = [table.column(f"pulls_{name}").to_numpy() for name in simulation.arms.names]
     pulls = np.stack(columns, axis=-1).reshape(record["runs"], simulation.marks.size, len(columns))
     return Trace(simulation, pulls, record["seconds"], record["version"], record["engine"])
 

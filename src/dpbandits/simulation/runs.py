@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from dpbandits.errors import ChoiceError, InputError
 from dpbandits.live import Desk
 from dpbandits.parts import copied
 from dpbandits.simulation import delayed, loop
+from dpbandits.simulation.complaints import refused
 from dpbandits.simulation.reach import reach
 from dpbandits.simulation.settings import Simulation
 from dpbandits.types import Integers, Rng
@@ -65,11 +65,14 @@ class Player:
             return cls(simulation, engine, plain)
         from dpbandits.simulation import compiled  # Numba takes half a second to import
 
-        quick = compiled.compiled(plain, *_parts(simulation))
-        player = cls(simulation, engine, quick)
-        # One round here, so that it is compiled here: a worker that compiles may wait for an import of the caller's.
-        with compiled.uninterrupted():
-            player._play(0, np.ones(1, np.int64))
+        parts = _parts(simulation)
+        # One round is played here, so that it is compiled in this thread: a worker might wait for an import of it.
+        try:
+            player = cls(simulation, engine, compiled.compiled(plain, *parts))
+            with compiled.uninterrupted():
+                player._play(0, np.ones(1, np.int64))
+        except Exception as error:
+            raise refused(error, simulation.policy.name, parts) from None
         return player
 
     def play(self, run: int) -> Integers:
@@ -120,25 +123,14 @@ def _parts(simulation: Simulation) -> tuple[Any, ...]:
 
 def result_key(simulation: Simulation) -> str:
     """A hash of all that decides the numbers of each run: the parts and their values, the code, and the versions."""
-    parts = _parts(simulation)
     plain = loop.play if simulation.delay is None else delayed.play_delayed
-    code = reach((plain, play_once, streams), tuple(dict.fromkeys(type(part) for part in _all(parts))))
-    if code.digest is None:
+    settings = (simulation.seed, simulation.arm_order, simulation.marks, simulation.loss)
+    versions = (np.__version__, metadata.version("numba"), __version__)
+    found = reach((plain, play_once, streams), values=(*_parts(simulation), *settings, *versions))
+    if found.digest is None:
+        unknown = ", ".join(found.unknown)
         raise InputError(
-            "policy", f"{simulation.policy.name} uses things whose changes cannot be seen: nothing is stored"
+            "policy",
+            f"{simulation.policy.name} uses things whose changes cannot be seen ({unknown}): nothing is stored",
         )
-    digest = hashlib.sha256(f"{code.digest} {np.__version__} {metadata.version('numba')} {__version__}".encode())
-    for part in _all(parts):
-        for name, value in zip(part._fields, part, strict=True):
-            content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
-            digest.update(f"{name} {len(content)} ".encode() + content)
-    digest.update(repr((simulation.seed, simulation.arm_order, simulation.marks.tolist(), simulation.loss)).encode())
-    return digest.hexdigest()[:32]
-
-
-def _all(parts: Iterable[Any]) -> Iterator[Any]:
-    """These parts and the parts inside them."""
-    for part in parts:
-        if hasattr(part, "_fields"):
-            yield part
-            yield from _all(part)
+    return found.digest[:32]

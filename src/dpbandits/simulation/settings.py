@@ -13,11 +13,13 @@ from typing import Annotated, Any, Self, get_type_hints
 
 import numpy as np
 
-from dpbandits.checks import at_least, fraction, known, nearest, positive
-from dpbandits.environments import Arms, Bernoulli, Levels, Mixed, NormalLevels, Population, parse_levels
+from dpbandits.checks import at_least, fraction, known, nearest, positive, seed_of
+from dpbandits.environments import Arms, Bernoulli, Mixed, Population
 from dpbandits.environments.delays import Delay, parse_delay
-from dpbandits.environments.numbers import number
+from dpbandits.environments.levels import levels_of
+from dpbandits.environments.numbers import low_and_high, number
 from dpbandits.errors import InputError
+from dpbandits.exact import rational
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.guarantee import Guarantee
@@ -41,6 +43,7 @@ def _listed(value: Any) -> Any:
 
 
 def _read_number(name: str, value: Any) -> float:
+    """Numbers may be texts; what is neither is refused by the rule for its parameter."""
     return number(name, value) if isinstance(value, str) else value
 
 
@@ -49,6 +52,8 @@ def _read_horizon(value: Any) -> int:
 
 
 def _read_epsilon(value: Any) -> float | None:
+    if isinstance(value, str) and "/" in value:
+        return float(rational("epsilon", value.strip()))
     return None if value is None else positive("epsilon", _read_number("epsilon", value))
 
 
@@ -56,34 +61,16 @@ def _read_options(value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InputError("options", f"must be a mapping such as {{'alpha': 2}}, got {value!r}")
+        raise InputError("options", f"must be a mapping such as {{'alpha': 2}}, got {value!r:.80}")
     return {name: one.item() if isinstance(one, np.generic) else one for name, one in value.items()}
 
 
-def _read_levels(value: Any) -> Population | None:
-    if value is None or isinstance(value, Levels | NormalLevels):
-        return value
-    if isinstance(value, str):
-        return parse_levels(value)
-    if isinstance(value, Sequence | np.ndarray):
-        return Levels.of(value)
-    raise InputError("levels", f"must be a list of levels or a text such as 'choice(0,1,2)', got {value!r}")
-
-
 def _read_seed(value: Any) -> int:
-    return at_least("seed", _read_number("seed", value), 0)
+    return seed_of(_read_number("seed", value))
 
 
 def _read_range(value: Any) -> tuple[float, float] | None:
-    if value is None:
-        return None
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, Sequence | np.ndarray) or len(parts) != 2:
-        raise InputError("reward_range", f"must be two numbers, low and high, got {value!r}")
-    low, high = (float(_read_number("reward_range", part)) for part in parts)
-    if not -np.inf < low < high < np.inf:
-        raise InputError("reward_range", f"must be low < high, both finite, got {low:g},{high:g}")
-    return low, high
+    return None if value is None else low_and_high("reward_range", value)
 
 
 def _read_order(value: Any) -> str:
@@ -100,7 +87,7 @@ def _read_delay(value: Any) -> Delay | None:
     if value is None or isinstance(value, Delay):
         return value
     if not isinstance(value, str):
-        raise InputError("delay", f"must be a text such as 'exponential(100)', got {value!r}")
+        raise InputError("delay", f"must be a text such as 'exponential(100)', got {value!r:.80}")
     return parse_delay(value)
 
 
@@ -120,6 +107,7 @@ class Setting:
     help: str
     write: Callable[[Any], Any] = lambda value: value
     required: bool = False
+    form: str = "N"  # what is written after the option
 
 
 @dataclass(frozen=True)
@@ -138,41 +126,59 @@ class Simulation:
         Arms,
         Setting(
             Arms.of,
-            "0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed or replay(log.csv).",
+            "0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed or log.csv.",
             Arms.to_json,
             required=True,
+            form="ARMS",
         ),
     ]
     horizon: Annotated[int, Setting(_read_horizon, "Rounds of a run.", required=True)]
-    epsilon: Annotated[float | None, Setting(_read_epsilon, "Privacy level, where the policy has one for all.")] = None
-    options: Annotated[Mapping[str, Any], Setting(_read_options, "An option of the policy; repeatable.", dict)] = field(
-        default_factory=dict
-    )
+    epsilon: Annotated[
+        float | None, Setting(_read_epsilon, "Privacy level, where the policy has one for all.", form="E")
+    ] = None
+    options: Annotated[
+        Mapping[str, Any], Setting(_read_options, "An option of the policy; repeatable.", dict, form="NAME=VALUE")
+    ] = field(default_factory=dict)
     levels: Annotated[
         Population | None,
-        Setting(_read_levels, "Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).", _text),
+        Setting(
+            levels_of,
+            "Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).",
+            _text,
+            form="LEVELS",
+        ),
     ] = None
     seed: Annotated[int, Setting(_read_seed, "Seed of all random numbers.")] = 0
     reward_range: Annotated[
         tuple[float, float] | None,
-        Setting(_read_range, "LOW,HIGH: clip rewards to this and map it to [0,1].", _listed),
+        Setting(_read_range, "Clip rewards to this range and map it to [0,1].", _listed, form="LOW,HIGH"),
     ] = None
-    arm_order: Annotated[str, Setting(_read_order, "Of the arms in each run: shuffled or given.")] = "shuffled"
+    arm_order: Annotated[str, Setting(_read_order, "Order of the arms in each run.", form="|".join(ARM_ORDERS))] = (
+        "shuffled"
+    )
     checkpoints: Annotated[
         int | tuple[int, ...], Setting(_read_checkpoints, "How many points of the curve.", _listed)
     ] = 100
     delay: Annotated[
         Delay | None,
         Setting(
-            _read_delay, "Rounds until a response comes: constant(100), exponential(100) or lognormal(100,1).", _text
+            _read_delay,
+            "Rounds until a response comes: constant(100), exponential(100) or lognormal(100,1).",
+            _text,
+            form="DELAY",
         ),
     ] = None
-    loss: Annotated[float, Setting(_read_loss, "Share of the responses that never come.")] = 0.0
-    window: Annotated[float | None, Setting(_read_window, "Rounds for which a response is waited for.")] = None
+    loss: Annotated[float, Setting(_read_loss, "Share of the responses that never come.", form="SHARE")] = 0.0
+    window: Annotated[
+        float | None, Setting(_read_window, "Rounds for which a response is waited for.", form="ROUNDS")
+    ] = None
 
     @classmethod
-    def of(cls, policy: str | lookup.Factory, **given: Any) -> Self:
-        """Read and check settings; the policy is a name, ``module:function``, or a function that makes it."""
+    def of(cls, policy: str | lookup.Factory | Policy, **given: Any) -> Self:
+        """Read and check settings; the policy is a name, ``module:function``, a function that makes it, or a policy."""
+        if isinstance(policy, Policy):
+            given = _with_settings_of(policy, given)
+            policy = policy.factory
         known_settings, read = settings(), {}
         for name, value in given.items():
             if name not in known_settings:
@@ -203,7 +209,7 @@ class Simulation:
         return replace(self, options=chosen)
 
     def _check(self) -> None:
-        """Refuse what does not fit together, before the first round is played."""
+        """Refuse settings that contradict each other, before the first round is played."""
         at_least("horizon", self.horizon, len(self.arms))
         self._check_levels()
         self._check_rewards()
@@ -270,11 +276,11 @@ class Simulation:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The policy's guarantee, with what the range adds to it."""
-        if self.reward_range is None:
-            return self.policy.guarantee
-        low, high = self.reward_range
-        return self.policy.guarantee.under(f"rewards are first clipped to [{low:g}, {high:g}] and mapped to [0, 1]")
+        """The policy's guarantee, with what the range adds to it. What is computed from a log has none."""
+        promise = self.policy.guarantee
+        if self.reward_range is not None:
+            promise = promise.within(*self.reward_range)
+        return promise if self.arms.log is None else promise.from_log()
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready; ``from_json`` reads it back."""
@@ -282,14 +288,27 @@ class Simulation:
         return {"policy": lookup.written(self.factory), **record}
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Self:
-        """The simulation that was written; everything is checked again."""
+    def from_json(cls, record: Mapping[str, Any], arms: object = None) -> Self:
+        """The simulation that was written; everything is checked again. ``arms`` is its data frame, if it had one."""
         given = dict(record)
-        return cls.of(given.pop("policy"), **{**given, "arms": Arms.from_json(given["arms"])})
+        return cls.of(given.pop("policy"), **{**given, "arms": Arms.from_json(given["arms"], arms)})
 
     def __getstate__(self) -> dict[str, Any]:
         """What travels to another process: the settings, and not what was made from them."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+def _with_settings_of(policy: Policy, given: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a simulation of a policy that is made already."""
+    for name in ("epsilon", "options"):
+        if given.get(name):
+            raise InputError("policy", f"is made already: {name} is its own, got {given[name]}")
+    if "arms" in given and len(read := Arms.of(given["arms"])) != policy.arms:
+        raise InputError("arms", f"must be {policy.arms} for this {policy.name}, got {len(read)} in '{read.text}'")
+    if policy.horizon is not None and _read_horizon(given.get("horizon", policy.horizon)) != policy.horizon:
+        raise InputError("horizon", f"is {policy.horizon} rounds for this {policy.name}, got {given['horizon']}")
+    own = {name: value for name, value in policy.options.items() if name != "epsilon"}
+    return {**given, "epsilon": policy.settings.get("epsilon"), "options": own}
 
 
 @cache

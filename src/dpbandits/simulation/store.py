@@ -1,4 +1,4 @@
-"""Files that are whole and are what was asked for, or are not used: where compiled code is kept between processes.
+"""Where compiled code is kept between processes. A file that is damaged or is not the one asked for is not used.
 
 Each entry is one file, named by its key. A file is written aside and then renamed, so that no reader sees half of it.
 It holds its key and a checksum, so that a truncated, exchanged or foreign file is recognised. Processes share no index,
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Contents", "Store", "folder"]
+__all__ = ["CodeStore", "Contents", "folder"]
 
 MAGIC = b"dpbandits code 1\n"
 SUFFIX = ".code"
@@ -39,11 +40,11 @@ class Contents(NamedTuple):
     bytes: int
 
 
-class Store:
+class CodeStore:
     """Entries in one folder. No method raises because of what the folder holds, or because it cannot be written.
 
     >>> with tempfile.TemporaryDirectory() as name:
-    ...     store = Store(Path(name))
+    ...     store = CodeStore(Path(name))
     ...     store.write("ab" * 32, b"machine code")
     ...     store.read("ab" * 32), store.read("cd" * 32), store.contents().entries, store.clear().entries
     (b'machine code', None, 1, 1)
@@ -56,8 +57,8 @@ class Store:
         """The entry of this key (64 hexadecimal digits); None where there is none that is whole and our own."""
         path = self._path(key)
         try:
-            with path.open("rb") as file:
-                if not _is_own(os.fstat(file.fileno())):
+            with open(path, "rb", opener=_open_at_once) as file:
+                if not _is_own_file(os.fstat(file.fileno())):
                     return None
                 content = file.read()
             with suppress(OSError):
@@ -121,6 +122,11 @@ def _head(key: str, body: bytes) -> bytes:
     return MAGIC + bytes.fromhex(key) + digest.digest()
 
 
-def _is_own(status: os.stat_result) -> bool:
-    """Whether this user or the administrator wrote a file: code of anybody else is not run."""
-    return not hasattr(os, "getuid") or status.st_uid in (os.getuid(), 0)
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without waiting: a named pipe would wait for somebody who writes."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _is_own_file(status: os.stat_result) -> bool:
+    """Whether this is a file that this user or the administrator wrote: code of anybody else is not run."""
+    return stat.S_ISREG(status.st_mode) and (not hasattr(os, "getuid") or status.st_uid in (os.getuid(), 0))

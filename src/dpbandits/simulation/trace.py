@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbandits import __version__
+from dpbandits.display import card, shortened, sparkline
 from dpbandits.errors import MissingExtraError
-from dpbandits.plotting import Line, draw_lines, look
+from dpbandits.formats import amount, estimate, plural
+from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, nth_look, show_legend
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.simulation.settings import Simulation
 from dpbandits.types import Floats, Integers
@@ -23,11 +25,12 @@ if TYPE_CHECKING:
     from dpbandits.bounds import Bound
 
 QUANTILES = (0.05, 0.5, 0.95)
+TRACE = "dpbandits-trace"  # marks a trace's line among those of its axes
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Runs of one simulation. Regret is pseudo-regret, in the unit of the rewards."""
+    """Runs of one simulation. Regret is pseudo-regret, in the unit of the rewards. Arms have the names given them."""
 
     simulation: Simulation
     pulls: Integers  # (runs, checkpoints, arms)
@@ -71,6 +74,28 @@ class Trace:
         return self.simulation.environment.means
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arms; their numbers where they have none."""
+        return self.simulation.arms.names
+
+    @property
+    def best_arms(self) -> tuple[str, ...]:
+        """The names of the arms with the largest mean: usually one."""
+        return self.simulation.arms.best()
+
+    @property
+    def found(self) -> int:
+        """In how many runs the arm that was played most often is a best one."""
+        best = self.means == self.means.max()
+        return int(best[self.pulls[:, -1].argmax(axis=1)].sum())
+
+    @property
+    def best_arm_fraction(self) -> float:
+        """The share of the rounds in which a best arm was played."""
+        best = self.means == self.means.max()
+        return float(self.pulls[:, -1][:, best].sum(axis=1).mean() / self.horizon)
+
+    @property
     def regret(self) -> Floats:
         """(runs, checkpoints): what each run had lost against always playing the best arm."""
         return self.pulls @ (self.means.max() - self.means)
@@ -89,15 +114,15 @@ class Trace:
 
     @property
     def label(self) -> str:
-        """The policy and the level at which it runs."""
-        epsilon = self.options.get("epsilon")
-        return self.policy if epsilon is None else f"{self.policy} (ε = {epsilon:g})"
+        """The policy, as papers write it, and the level at which it runs."""
+        title, epsilon = self.simulation.policy.title, self.options.get("epsilon")
+        return title if epsilon is None else f"{title} (ε = {epsilon:g})"
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``dpbandits simulate --json`` prints."""
-        regret, best = self.regret, self.means == self.means.max()
+        regret = self.regret
         stderr = [None if np.isnan(x) else float(x) for x in self.stderr]
-        settings = self.simulation.to_json()
+        settings, pulls = self.simulation.to_json(), self.pulls[:, -1].mean(axis=0)
         return {
             **settings,
             "policy": self.policy,
@@ -105,6 +130,7 @@ class Trace:
             "options": self.options,
             "runs": self.runs,
             "guarantee": self.guarantee.to_json(),
+            "names": list(self.names),
             "means": self.means.tolist(),
             "seconds": self.seconds,
             "version": self.version,
@@ -120,22 +146,58 @@ class Trace:
                 "regret_mean": float(regret[:, -1].mean()),
                 "regret_stderr": stderr[-1],
                 "regret_max": float(regret[:, -1].max()),
-                "pulls_mean": self.pulls[:, -1].mean(axis=0).tolist(),
-                "best_arm_fraction": float(self.pulls[:, -1][:, best].sum(axis=1).mean() / self.horizon),
+                "pulls_mean": pulls.tolist(),
+                "pulls": dict(zip(self.names, pulls.tolist(), strict=True)),
+                "best_arm": list(self.best_arms) if len(self.best_arms) > 1 else self.best_arms[0],
+                "best_arm_found": self.found,
+                "best_arm_fraction": self.best_arm_fraction,
             },
         }
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A tidy table: one row for each run and checkpoint, with the regret and the pulls of every arm."""
+        """A tidy table: one row for each run and checkpoint, with the regret and the pulls of every arm by name.
+
+        The policy and its epsilon stand in every row, so that the tables of several traces can be put together.
+        """
         try:
             import pandas
         except ImportError:
             raise MissingExtraError("pandas", "data") from None
         run, t = np.meshgrid(np.arange(self.runs), self.checkpoints, indexing="ij")
-        columns: dict[str, Any] = {"run": run.ravel(), "t": t.ravel(), "regret": self.regret.ravel()}
-        for arm in range(self.means.size):
-            columns[f"pulls_{arm}"] = self.pulls[:, :, arm].ravel()
+        epsilon = self.guarantee.epsilon
+        columns: dict[str, Any] = {
+            "policy": np.full(run.size, self.policy),
+            "epsilon": np.full(run.size, np.nan if epsilon is None else epsilon),
+            "run": run.ravel(),
+            "t": t.ravel(),
+            "regret": self.regret.ravel(),
+        }
+        for arm, name in enumerate(self.names):
+            columns[f"pulls_{name}"] = self.pulls[:, :, arm].ravel()
         return pandas.DataFrame(columns)
+
+    def summary(self) -> list[str]:
+        """The outcome in a few lines: the regret, and which arm won."""
+        final, names, some = self.final_regret, shortened(", ".join(self.best_arms), 60), len(self.best_arms) > 1
+        mean = estimate(float(final.mean()), float(self.stderr[-1]))
+        best = f"the best arms are {names}" if some else f"the best arm is {names}"
+        share = f"{'they' if some else 'it'} got {100 * self.best_arm_fraction:.1f} % of the rounds"
+        return [
+            f"regret {mean}{' (standard error)' if '±' in mean else ''}, at most {amount(float(final.max()))}",
+            f"{best}, found in {self.found} of {plural(self.runs, 'run')}; {share}",
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        return card(self._lines(), sparkline(self.regret.mean(axis=0).tolist(), np.log(self.checkpoints).tolist()))
+
+    def _lines(self) -> list[str]:
+        about = f"{self.label} on {shortened(self.simulation.arms.text, 48)}"
+        runs = plural(self.runs, "run")
+        head = f"Trace: {about}, {self.horizon:,} rounds, {runs}, seed {self.simulation.seed}"
+        return [head, *(f"  {line}" for line in (*self.summary(), self.guarantee.in_short))]
 
     def bounds(self) -> list[Bound]:
         """The theorems on this policy's regret here, in the unit of rewards mapped from ``reward_range`` to [0, 1]."""
@@ -155,20 +217,31 @@ class Trace:
     def plot(self, ax: Axes | None = None, *, label: str | None = None, bounds: bool = False) -> Axes:
         """Mean regret over time with a band of two standard errors, on logarithmic time.
 
-        With ``bounds``, also the theorems on the policy's regret here, on a logarithmic axis: its upper bounds dotted,
-        the lower bounds dashed in grey.
+        On axes of one's own the title is left as it is, and so are labels and scales that were set before. With
+        ``bounds``, also the theorems on the policy's regret here, on a logarithmic axis: its upper bounds dotted, the
+        lower bounds dashed in grey.
         """
         if ax is None:
             ax = self._axes()
+        self._label(ax)
+        number = sum(line.get_gid() == TRACE for line in ax.get_lines())  # traces that are drawn already
+        drawn = nth_look(number)
         mean, band = self.regret.mean(axis=0), 2 * np.nan_to_num(self.stderr)
-        (line,) = ax.plot(self.checkpoints, mean, label=label or self.label)
+        (line,) = ax.plot(
+            self.checkpoints,
+            mean,
+            label=label or self.label,
+            color=COLOURS[drawn.colour],
+            linestyle=DASHES[drawn.dashes],
+            marker=MARKERS[drawn.marker] or None,
+            markevery=max(mean.size // 8, 1),
+            gid=TRACE,
+        )
         ax.fill_between(self.checkpoints, mean - band, mean + band, color=line.get_color(), alpha=0.2, linewidth=0)
         if bounds:
-            from matplotlib.colors import to_hex
-
-            draw_lines(ax, self._bound_lines(to_hex(line.get_color())))
+            draw_lines(ax, self._bound_lines(COLOURS[drawn.colour]))
             ax.set_yscale("log")
-        ax.legend(frameon=False, fontsize="small" if bounds else None)
+        show_legend(ax, 8)
         return ax
 
     def _axes(self) -> Axes:
@@ -178,13 +251,21 @@ class Trace:
             raise MissingExtraError("matplotlib", "plot") from None
         ax = plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
         simulation = self.simulation
-        title = f"{simulation.arms.text}, {self.runs} runs, seed {simulation.seed}, dpbandits {self.version}"
-        ax.set_title(title, fontsize=9)
-        ax.set_xlabel("round t")
-        ax.set_ylabel("regret")
-        ax.set_xscale("log")
+        named = f" (best: {shortened(', '.join(self.best_arms), 30)})" if simulation.arms.named else ""
+        facts = f"{plural(self.runs, 'run')}, seed {simulation.seed}, dpbandits {self.version}"
+        void = f"\n{self.guarantee.in_short}" if self.guarantee.void else ""
+        ax.set_title(f"{shortened(simulation.arms.text, 60)}{named}, {facts}{void}", fontsize=9)
         look(ax)
         return ax
+
+    def _label(self, ax: Axes) -> None:
+        """Name both axes and take the logarithm of time, unless the axes' owner has drawn or named something."""
+        if not ax.get_lines() and not ax.get_xlabel() and ax.get_xscale() == "linear":
+            ax.set_xscale("log")
+        if not ax.get_xlabel():
+            ax.set_xlabel("round t")
+        if not ax.get_ylabel():
+            ax.set_ylabel("regret (reward units)")
 
     def _bound_lines(self, colour: str) -> list[Line]:
         """The bounds over time; those that nearly coincide share a line."""
@@ -208,17 +289,17 @@ class Trace:
         return lines
 
     def save(self, path: str | Path) -> None:
-        """Write a Parquet file with the settings, the seed and the version inside."""
+        """Write a Parquet file (.parquet) with the settings, the seed and the version inside."""
         from dpbandits.simulation.files import save
 
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Trace:
-        """The trace that ``save`` wrote."""
+    def load(cls, path: str | Path, *, arms: object = None) -> Trace:
+        """The trace that ``save`` wrote. If its arms were a data frame, give that again: its rewards are not saved."""
         from dpbandits.simulation.files import load
 
-        return load(path)
+        return load(path, arms)
 
     def only(self, runs: Integers) -> Trace:
         """These runs alone."""

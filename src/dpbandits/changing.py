@@ -1,0 +1,173 @@
+"""Arms that come and go while a policy is live: an agent that chooses among some of them, and a policy with one more.
+
+A policy allows it where nothing but the number of arms depends on how many there are: its settings stay the same, and
+what its agent remembers, it remembers of each arm. Index policies do (UCB, KL-UCB, IMED, Thompson, MOSS, and what the
+AdaP framework makes of them). Elimination does not, because an epoch compares arms that were played in turn. Nor does
+a policy that splits its epsilon among the arms, because the noise that is drawn already was for another number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpbandits.errors import ChoiceError, InputError
+from dpbandits.policies.policy import Policy
+from dpbandits.protocols import Agent, Releases
+from dpbandits.types import Rng
+
+__all__ = ["Among", "SomeArms", "allows_more_arms", "allows_pauses", "choosing_among", "keep", "with_more_arms"]
+
+
+class Among(NamedTuple):
+    """The releases of some arms, as an agent for that many arms sees them."""
+
+    inner: Releases
+    numbers: tuple[int, ...]  # of the arms, in order
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        return self.inner.ready(self.numbers[arm], confidence)
+
+    def mean(self, arm: int) -> float:
+        return self.inner.mean(self.numbers[arm])
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        return self.inner.lowest(self.numbers[arm], ahead)
+
+    def samples(self, arm: int, ahead: int) -> float:
+        return self.inner.samples(self.numbers[arm], ahead)
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        return self.inner.width(self.numbers[arm], confidence, ahead)
+
+    def upper(self, arm: int, budget: float) -> float:
+        return float(self.likelihood.upper(self.numbers[arm], budget))
+
+    def misfit(self, arm: int, mean: float) -> float:
+        return float(self.likelihood.misfit(self.numbers[arm], mean))
+
+    @property
+    def likelihood(self) -> Any:
+        """The releases of a curator that also says how well a mean fits, which only some agents ask for."""
+        return self.inner
+
+
+class SomeArms(NamedTuple):
+    """An agent that chooses among these arms, and answers with their numbers."""
+
+    agent: Agent
+    numbers: tuple[int, ...]
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        arm, stint, line = self.agent.act(self.seen(releases), t, rng)
+        if not 0 <= arm < len(self.numbers):
+            raise ChoiceError("act must return an arm that exists and a stint of at least 1")
+        return self.numbers[arm], stint, line
+
+    def seen(self, releases: Releases) -> Among:
+        """What the agent sees of all releases."""
+        return Among(releases, self.numbers)
+
+
+class _Memory(NamedTuple):
+    """An array of a part, and the axis that has an entry for each arm; None where no axis has."""
+
+    array: Any
+    axis: int | None
+
+
+def allows_pauses(policy: Policy) -> bool:
+    """Whether arms of this policy may be left out for a while.
+
+    >>> from dpbandits import policies
+    >>> allows_pauses(policies.adap_ucb(2, epsilon=1)), allows_pauses(policies.dp_se(2, epsilon=1, horizon=1000))
+    (True, False)
+    """
+    memory = _by_arm(policy.agent, _one_more(policy).agent, policy.arms)
+    return memory is not None and all(each.axis is not None for each in memory)
+
+
+def allows_more_arms(policy: Policy) -> bool:
+    """Whether this policy can be given more arms.
+
+    >>> from dpbandits import policies
+    >>> [allows_more_arms(p) for p in (policies.adap_ucb(2, epsilon=1), policies.private_ucb(2, epsilon=1, horizon=9))]
+    [True, False]
+    """
+    grown = _by_arm(policy.curator, _one_more(policy).curator, policy.arms)
+    return allows_pauses(policy) and policy.curator.others_stand and grown is not None
+
+
+def choosing_among(policy: Policy, numbers: tuple[int, ...]) -> Any:
+    """An agent that goes on from what the policy's agent remembers, and chooses among these arms alone."""
+    if not allows_pauses(policy):
+        raise InputError("arm", f"cannot be paused: {policy.name} remembers more than what each arm has released")
+    if len(numbers) < 2:
+        raise InputError("arm", f"cannot be paused: at least 2 must be left, got {len(numbers)}")
+    agent = policy.factory(**{**policy.settings, "arms": len(numbers)}).agent
+    for source, target in zip(_memory(policy), _arrays(agent), strict=True):
+        target[...] = np.take(source.array, numbers, axis=source.axis)
+    return SomeArms(agent, numbers)
+
+
+def keep(policy: Policy, among: SomeArms) -> None:
+    """Put what an agent of some arms remembers into the policy's agent."""
+    for target, source in zip(_memory(policy), _arrays(among.agent), strict=True):
+        assert target.axis is not None  # choosing_among has refused anything else
+        place = (slice(None),) * target.axis + (list(among.numbers),)
+        target.array[place] = source
+
+
+def with_more_arms(policy: Policy) -> Policy:
+    """The same policy with one more arm, and all that it remembers of the others."""
+    if not allows_more_arms(policy):
+        raise InputError("arms", f"cannot be added: the settings of {policy.name} depend on how many arms there are")
+    grown = _one_more(policy)
+    for old, new in ((policy.agent, grown.agent), (policy.curator, grown.curator)):
+        for memory, target in zip(_by_arm(old, new, policy.arms) or [], _arrays(new), strict=True):
+            if memory.axis is None:
+                target[...] = memory.array
+            else:
+                target[(slice(None),) * memory.axis + (slice(0, policy.arms),)] = memory.array
+    return grown
+
+
+def _one_more(policy: Policy) -> Policy:
+    return policy.factory(**{**policy.settings, "arms": policy.arms + 1})
+
+
+def _memory(policy: Policy) -> list[_Memory]:
+    return _by_arm(policy.agent, _one_more(policy).agent, policy.arms) or []
+
+
+def _arrays(part: Any) -> Iterator[Any]:
+    for value in part:
+        if isinstance(value, np.ndarray):
+            yield value
+        elif hasattr(value, "_fields"):
+            yield from _arrays(value)
+
+
+def _by_arm(part: Any, grown: Any, arms: int) -> list[_Memory] | None:
+    """The memory of a part, beside the same part for one more arm; None where anything else depends on the number."""
+    if type(part) is not type(grown):
+        return None
+    found: list[_Memory] = []
+    for one, two in zip(part, grown, strict=True):
+        if isinstance(one, np.ndarray):
+            if one.ndim != two.ndim:
+                return None
+            changed = [axis for axis in range(one.ndim) if one.shape[axis] != two.shape[axis]]
+            if len(changed) > 1 or any((one.shape[axis], two.shape[axis]) != (arms, arms + 1) for axis in changed):
+                return None
+            found.append(_Memory(one, changed[0] if changed else None))
+        elif hasattr(one, "_fields"):
+            inner = _by_arm(one, two, arms)
+            if inner is None:
+                return None
+            found += inner
+        elif one != two and (one, two) != (arms, arms + 1):
+            return None
+    return found

@@ -1,0 +1,155 @@
+"""The commands of the service: serve, and key."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpbandits.cli.shared import app, as_json, print_table
+from dpbandits.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from dpbandits.service.settings import ServerSettings
+
+NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "msgspec", "structlog", "prometheus_client", "cryptography")
+
+store_option = click.option(
+    "--store", help="sqlite:///FILE, or postgresql://USER@HOST/NAME.  [default: sqlite:///dpbandits.db]"
+)
+config_option = click.option("--config", help="A TOML file with settings.")
+
+
+@app.command()
+@click.option("--host", help="[default: 127.0.0.1]")
+@click.option("--port", help="[default: 8000]")
+@store_option
+@click.option("--keys", help="File with the server's secrets, outside the store.  [default: dpbandits.keys]")
+@click.option("--witness", help="Where draws are counted, outside the store.  [default: sqlite:///dpbandits.witness]")
+@click.option("--workers", help="Processes; more than one needs PostgreSQL.  [default: 1]")
+@click.option("--log-format", metavar="json|console", help="[default: console]")
+@click.option("--access-log", is_flag=True, default=None, help="Log every request, and not only those that fail.")
+@click.option("--rate-limit", help="Requests a second, for each key or address.  [default: no limit]")
+@config_option
+@click.option("--check", is_flag=True, help="Say what is wrong with the settings, and do not serve.")
+def serve(config: str | None, check: bool, **flags: Any) -> None:
+    """Run the service: experiments over HTTP, nothing lost, no noise drawn twice.
+
+    Every setting can also be given as DPBANDITS_NAME in the environment, or in a TOML file.
+    """
+    settings = _settings(config, **flags)
+    from dpbandits.service import serving
+
+    if not check:
+        serving.serve(settings)
+        return
+    found = serving.check(settings)
+    for line in found:
+        click.echo(line)
+    wrong = [line for line in found if not line.startswith("note:")]
+    if wrong:
+        sys.exit(2)
+    click.echo(f"ready to serve on http://{settings.host}:{settings.port} with {settings.store.split('@')[-1]}")
+
+
+@app.group()
+def key() -> None:
+    """Make, list and revoke API keys."""
+
+
+@key.command("create")
+@click.argument("name")
+@click.option("--role", default="decide", show_default=True, metavar="admin|decide|read")
+@store_option
+@config_option
+@as_json
+def create(name: str, role: str, store: str | None, config: str | None, as_json: bool) -> None:
+    """Make a key. It is shown once, and stored as a hash."""
+    from dpbandits.service import access
+
+    with _opened(store, config) as connection:
+        text = access.create(connection, name, role)
+    if as_json:
+        click.echo(json.dumps({"key": text, "id": text.split("_")[1], "name": name, "role": role}))
+        return
+    click.echo(text)
+    click.echo("This is the only time that the key is shown. Send it as: Authorization: Bearer KEY", err=True)
+
+
+@key.command("list")
+@store_option
+@config_option
+@as_json
+def list_(store: str | None, config: str | None, as_json: bool) -> None:
+    """Show all keys, without their secrets."""
+    from datetime import UTC, datetime
+
+    from dpbandits.service import access
+
+    def shown(at: int | None) -> str | None:
+        return None if at is None else datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="seconds")
+
+    with _opened(store, config) as connection:
+        rows = [
+            {
+                "id": one.id,
+                "name": one.name,
+                "role": one.role,
+                "created": shown(one.created),
+                "revoked": shown(one.revoked),
+            }
+            for one in access.keys(connection)
+        ]
+    if as_json:
+        click.echo(json.dumps(rows))
+        return
+    print_table(["id", "name", "role", "created", "revoked"], [[str(x or "") for x in row.values()] for row in rows])
+
+
+@key.command("revoke")
+@click.argument("id")
+@store_option
+@config_option
+def revoke(id: str, store: str | None, config: str | None) -> None:
+    """End the validity of a key; a running server notices within seconds."""
+    from dpbandits.service import access
+
+    with _opened(store, config) as connection:
+        access.revoke(connection, id)
+    click.echo(f"revoked {id}")
+
+
+@key.command("rotate")
+@click.option("--keys", help="File with the server's secrets.  [default: dpbandits.keys]")
+@config_option
+def rotate(keys: str | None, config: str | None) -> None:
+    """Renew the secret that signs tokens. Tokens that are out stay valid; a running server notices within seconds."""
+    settings = _settings(config, keys=keys)
+    from dpbandits.service.keyring import Keyring
+
+    if not settings.keys.exists():
+        raise InputError("keys", f"must be the file of a server, got {settings.keys}, which does not exist")
+    Keyring.open(settings.keys).rotated(settings.keys)
+    click.echo(f"renewed the token key in {settings.keys}")
+
+
+def _settings(config: str | None, **flags: Any) -> ServerSettings:
+    for module in NEEDED:
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError(module, "service")
+    from dpbandits.service.settings import ServerSettings
+
+    return ServerSettings.read(config, **{name: value for name, value in flags.items() if value is not None})
+
+
+def _opened(store: str | None, config: str | None) -> Any:
+    """A transaction on the store, whose tables are up to date."""
+    settings = _settings(config, store=store)
+    from dpbandits.service.store import Store
+
+    opened = Store(settings.store)
+    opened.migrate()
+    return opened.engine.begin()

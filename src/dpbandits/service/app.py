@@ -1,0 +1,281 @@
+"""The ASGI app: hot routes first, the rest to the control plane; keys, limits, headers and request ids for all."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import structlog
+
+from dpbandits.service import access
+from dpbandits.service.access import Limiter
+from dpbandits.service.control import control
+from dpbandits.service.hot import decide, respond
+from dpbandits.service.logs import where
+from dpbandits.service.problems import MEDIA_TYPE, Problem, problem_of
+from dpbandits.service.service import Service
+from dpbandits.service.settings import ServerSettings
+
+__all__ = ["App", "app"]
+
+log = structlog.get_logger("dpbandits")
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+DECISIONS = re.compile(r"/v1/experiments/([^/]+)/decisions")
+OPEN = ("/livez", "/readyz", "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc")
+REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+HEADERS: list[tuple[bytes, bytes]] = [
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+]
+#: FastAPI's page at /docs takes its scripts from a public server.
+DOCS_HEADERS = [
+    *HEADERS[:-1],
+    (
+        b"content-security-policy",
+        b"default-src 'self'; script-src 'self' 'unsafe-inline' https://cdn.jsdelivr.net; worker-src blob:; "
+        b"style-src 'self' 'unsafe-inline' https://cdn.jsdelivr.net https://fonts.googleapis.com; "
+        b"font-src https://fonts.gstatic.com; img-src 'self' data: https://fastapi.tiangolo.com; "
+        b"frame-ancestors 'none'",
+    ),
+]
+JSON = b"application/json"
+
+
+def app(settings: ServerSettings | None = None, **given: Any) -> App:
+    """The service as an ordinary ASGI app, to serve or to mount in another.
+
+    Settings are those of ``dpbandits serve``, by name: ``app(store="sqlite:///shop.db")``. A mounted app that is sent
+    no lifespan starts with its first request.
+    """
+    return App(Service(settings or ServerSettings.read(**given)))
+
+
+class App:
+    """One process of the server, as an ASGI app."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.control = control(service)
+        rate = service.settings.rate_limit
+        self._limiter = None if rate is None else Limiter(rate)
+        self._worker, self._numbers = os.urandom(4).hex(), itertools.count()
+        self._starting: asyncio.Lock | None = None
+        metrics = service.metrics
+        self._counters = {
+            (route, code): metrics.requests.labels(route, code)
+            for route in ("decide", "respond")
+            for code in (200, 400, 404, 409, 410, 413, 422, 500, 503)
+        }
+        self._timers = {route: metrics.seconds.labels(route) for route in ("decide", "respond")}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self._http(scope, receive, send)
+        else:
+            raise RuntimeError(f"this app does not speak {scope['type']}")
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self.service.start()
+        except Exception as error:
+            log.error("cannot start", reason=str(error))
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.service.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _start_late(self) -> None:
+        """A mounted app gets no lifespan: it starts with its first request."""
+        if self._starting is None:
+            self._starting = asyncio.Lock()
+        async with self._starting:
+            if not self.service.ready:
+                await self.service.start()
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self.service.ready:
+            await self._start_late()
+        root = scope.get("root_path", "")
+        path: str = scope["path"]
+        if root and path.startswith(root):
+            path = path[len(root) :]
+        began = time.perf_counter()
+        request_id = self._request_id(scope["headers"])
+        answered = _Answered(send, request_id, DOCS_HEADERS if path in OPEN[3:] else HEADERS)
+        try:
+            self._admit(scope, path)
+            route = await self._hot(scope, path, receive, answered, began)
+            if route is None:
+                await self.control(scope, _limited(receive, self.service.settings.max_body, scope), answered)
+        except Exception as error:
+            problem = problem_of(error)
+            if problem.status == 500:
+                log.error("failed", path=path, request_id=request_id.decode(), where=where(error))
+            if not answered.started:
+                await answered.problem(problem)
+        if self.service.settings.access_log or answered.code >= 500:
+            log.info(
+                "request", method=scope["method"], path=path, code=answered.code, request_id=request_id.decode(),
+                ms=round(1000 * (time.perf_counter() - began), 2),
+            )  # fmt: skip
+
+    def _request_id(self, headers: list[tuple[bytes, bytes]]) -> bytes:
+        for name, value in headers:
+            if name == b"x-request-id" and REQUEST_ID.fullmatch(value):
+                return value
+        return f"{self._worker}{next(self._numbers):08x}".encode()
+
+    def _admit(self, scope: Scope, path: str) -> None:
+        """Let those in who have a key with the right role, as long as they do not send too much."""
+        valid = self.service.valid
+        key = None
+        if valid:
+            text = next((v for n, v in scope["headers"] if n == b"authorization"), b"").decode("latin-1")
+            key = access.authenticate(text.removeprefix("Bearer "), valid)
+            scope["dpbandits.who"] = "anonymous" if key is None else f"{key.name} ({key.id})"
+        if path not in OPEN and valid:
+            need = _needed(scope["method"], path)
+            if key is None:
+                raise Problem(
+                    401, "a valid API key is needed: Authorization: Bearer KEY; dpbandits key create makes one",
+                    headers={"www-authenticate": "Bearer"},
+                )  # fmt: skip
+            if need not in access.ROLES[key.role]:
+                raise Problem(403, f"a key with the role {need} is needed; this one has the role {key.role}")
+        if self._limiter is not None and path not in OPEN:
+            client = key.id if key else (scope.get("client") or ("unknown",))[0]
+            if not self._limiter.allows(client):
+                raise Problem(429, f"more than {self._limiter.rate:g} requests a second", headers={"retry-after": "1"})
+
+    async def _hot(self, scope: Scope, path: str, receive: Receive, send: _Answered, began: float) -> str | None:
+        """Answer one of the hot routes; its name, or None where it is another one."""
+        if scope["method"] != "POST":
+            return None
+        found = None
+        if path not in ("/v1/responses", "/v1/rewards"):
+            found = DECISIONS.fullmatch(path)
+            if found is None:
+                return None
+        route = "decide" if found else "respond"
+        try:
+            body = await _body(receive, self.service.settings.max_body, scope)
+            if found:
+                code, content = 200, await decide(self.service, found[1], body)
+            else:
+                code, content = await respond(self.service, body, rewards=path == "/v1/rewards")
+            await send.answer(code, content, JSON)
+        except Exception as error:
+            problem = problem_of(error)
+            if problem.status == 500:
+                log.error("failed", path=path, request_id=send.request_id.decode(), where=where(error))
+            code = problem.status
+            await send.problem(problem)
+        self._counters[route, code].inc()
+        self._timers[route].observe(time.perf_counter() - began)
+        return route
+
+
+def _needed(method: str, path: str) -> str:
+    """The role that a request needs."""
+    if path in ("/v1/responses", "/v1/rewards") or DECISIONS.fullmatch(path):
+        return "decide"
+    return "read" if method in ("GET", "HEAD") else "admin"
+
+
+class _Answered:
+    """``send`` with the headers that every answer has."""
+
+    __slots__ = ("_headers", "_send", "code", "request_id", "started")
+
+    def __init__(self, send: Send, request_id: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+        self._send, self.request_id, self._headers = send, request_id, headers
+        self.started, self.code = False, 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started, self.code = True, message["status"]
+            message = {
+                **message,
+                "headers": [*message.get("headers", ()), *self._headers, (b"x-request-id", self.request_id)],
+            }
+        await self._send(message)
+
+    async def answer(self, code: int, content: bytes, media_type: bytes) -> None:
+        self.started, self.code = True, code
+        headers = [
+            (b"content-type", media_type),
+            (b"content-length", b"%d" % len(content)),
+            *self._headers,
+            (b"x-request-id", self.request_id),
+        ]
+        await self._send({"type": "http.response.start", "status": code, "headers": headers})
+        await self._send({"type": "http.response.body", "body": content})
+
+    async def problem(self, problem: Problem) -> None:
+        problem.more.setdefault("request", self.request_id.decode())
+        headers = [(name.encode(), value.encode()) for name, value in problem.headers.items()]
+        content = problem.body()
+        start = {
+            "type": "http.response.start",
+            "status": problem.status,
+            "headers": [
+                (b"content-type", MEDIA_TYPE.encode()),
+                (b"content-length", b"%d" % len(content)),
+                *headers,
+            ],
+        }
+        await self(start)
+        await self._send({"type": "http.response.body", "body": content})
+
+
+async def _body(receive: Receive, most: int, scope: Scope) -> bytes:
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    while message.get("more_body"):
+        if len(body) > most:
+            break
+        message = await receive()
+        body += message.get("body", b"")
+    if len(body) > most:
+        raise _too_large(most)
+    return body
+
+
+def _limited(receive: Receive, most: int, scope: Scope) -> Receive:
+    """``receive`` that refuses more than ``most`` bytes."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit() and int(value) > most:
+            raise _too_large(most)
+    taken = 0
+
+    async def limited() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > most:
+            raise _too_large(most)
+        return message
+
+    return limited
+
+
+def _too_large(most: int) -> Problem:
+    return Problem(413, f"a request may have at most {most} bytes")

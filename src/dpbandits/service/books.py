@@ -1,0 +1,287 @@
+"""What happens to a decision that is asked for and to a response that comes, whatever the database.
+
+``Embedded`` does both on the one state there is; with several workers, each decides on a copy, and one of them folds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpbandits.service import tokens
+from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
+from dpbandits.service.keyring import Keyring
+from dpbandits.service.state import State
+from dpbandits.service.tokens import Token
+
+__all__ = ["SILENT", "Ask", "Choices", "Item", "Made", "Run", "Tell", "choose", "foldable", "new_decision", "shown"]
+
+#: The level of a decision to which no response is taken.
+SILENT = -1
+
+_chance = random.SystemRandom()
+
+
+class Choices:
+    """The chance that agents may use, and whether they did: the propensity of their choice is then not known."""
+
+    def __init__(self) -> None:
+        self._generator = np.random.default_rng()
+        self.used = False
+
+    def __getattr__(self, name: str) -> Any:
+        self.used = True
+        return getattr(self._generator, name)
+
+
+@dataclass
+class Run:
+    """An experiment that runs: its settings, its last state that is on disk, and how often that was written."""
+
+    experiment: Experiment
+    state: State
+    epoch: int = 0
+    draws: int = 0
+    changed: int = 0
+
+
+class Made(NamedTuple):
+    """Decisions of one lease that are alike, a row of the table ``decisions``; a single one is a row of its own."""
+
+    experiment: int
+    decision: str
+    first: int
+    items: int
+    lease: int
+    arm: int
+    stint: int
+    kind: int
+    level: int
+    made: int
+    version: int
+    propensity: float | None
+    person: bytes | None
+    folded: bool
+
+
+@dataclass(slots=True)
+class Ask:
+    """A decision, or a lease of many, that is asked for."""
+
+    experiment: int
+    decision: str | None
+    person: bytes
+    level: int
+    count: int  # 0 is a single decision
+
+
+class Item(NamedTuple):
+    """A response or a reward that came with a valid token."""
+
+    token: Token
+    response: int | None  # what a device sent
+    value: float  # what the curator takes
+
+
+@dataclass(slots=True)
+class Tell:
+    """Responses that came in one request; None is one that was refused before."""
+
+    items: list[Item]
+
+
+_worker = os.urandom(4).hex()
+_numbers = itertools.count()
+
+
+def new_decision(now: int) -> str:
+    """A name for a decision, unlike all others and growing with time, which keeps the table's index compact."""
+    return f"{now:011x}{next(_numbers) & 0xFFFFF:05x}{_worker}"
+
+
+def _renamed() -> None:
+    global _worker
+    _worker = os.urandom(4).hex()
+
+
+os.register_at_fork(after_in_child=_renamed)
+
+
+def choose(run: Run, state: State, ask: Ask, silent: bool, now: float, noise: Any, choices: Choices) -> list[Made]:
+    """Make decisions on ``state``."""
+    made = int(now * 1000)
+    name = ask.decision or new_decision(made)
+    person = ask.person or None
+    rows: list[Made] = []
+    alike: tuple[int, int, int, float | None] | None = None
+    first = 0
+    version, number = state.version, max(ask.count, 1)
+    silent = silent or ask.level == SILENT or state.over
+    for item in range(number):
+        found = _pick(run, state, ask.person, silent, now, noise, choices)
+        if found != alike:
+            if alike is not None:
+                rows.append(_row(run, name, ask, first, item - first, alike, silent, made, version, person))
+            alike, first = found, item
+    assert alike is not None
+    rows.append(_row(run, name, ask, first, number - first, alike, silent, made, version, person))
+    state.served += number
+    return rows
+
+
+def _row(
+    run: Run,
+    name: str,
+    ask: Ask,
+    first: int,
+    count: int,
+    alike: tuple[int, int, int, float | None],
+    silent: bool,
+    made: int,
+    version: int,
+    person: bytes | None,
+) -> Made:
+    arm, stint, kind, propensity = alike
+    level = SILENT if silent else ask.level
+    return Made(
+        run.experiment.id,
+        name,
+        first,
+        count,
+        ask.count,
+        arm,
+        stint,
+        kind,
+        level,
+        made,
+        version,
+        propensity,
+        person,
+        True,
+    )
+
+
+def _pick(
+    run: Run, state: State, person: bytes, silent: bool, now: float, noise: Any, choices: Choices
+) -> tuple[int, int, int, float | None]:
+    """(arm, stint, kind, propensity) of one decision."""
+    experiment = run.experiment
+    choices.used = False
+    if not (experiment.special or silent):
+        arm, stint = state.decide(now, noise, choices)
+        return arm, stint, POLICY, None if choices.used else 1.0
+    if experiment.holdout > 0.0:
+        share = run_share(experiment, person)
+        if share < experiment.holdout:
+            return experiment.baseline or 0, 0, HOLDOUT, _propensity(experiment, experiment.baseline or 0, None, 1.0)
+    if silent:
+        arm = state.peek(now, noise, choices)
+        if arm in experiment.paused or experiment.shadow:
+            arm = _instead(experiment)
+        return arm, 0, POLICY, None
+    open_arms = [arm for arm in range(len(experiment.arms)) if arm not in experiment.paused]
+    by_chance = 1.0 if state.served < experiment.burn_in else experiment.floor * len(experiment.arms)
+    if not experiment.shadow and by_chance > 0.0 and _chance.random() < by_chance:
+        return _by_chance(experiment, state, _chance.choice(open_arms), len(open_arms), by_chance, now, noise, choices)
+    arm, stint = state.decide(now, noise, choices)
+    likely = None if choices.used else arm
+    if experiment.shadow and arm != experiment.baseline:
+        return experiment.baseline or 0, 0, SHADOW, 1.0
+    if arm in experiment.paused:
+        return _instead(experiment), 0, REPLACED, None
+    return arm, stint, POLICY, _propensity(experiment, arm, likely, by_chance, len(open_arms))
+
+
+def _by_chance(
+    experiment: Experiment,
+    state: State,
+    arm: int,
+    arms: int,
+    by_chance: float,
+    now: float,
+    noise: Any,
+    choices: Choices,
+) -> tuple[int, int, int, float | None]:
+    preferred = state.peek(now, noise, choices)
+    likely = None if choices.used else preferred
+    stint = 0
+    if experiment.by_stint:
+        open_arm, open_stint = state.current()
+        stint = open_stint if open_arm == arm else 0
+    if stint or not experiment.by_stint:
+        state.note(arm, stint, now)
+    return arm, stint, RANDOM, _propensity(experiment, arm, likely, by_chance, arms)
+
+
+def _propensity(
+    experiment: Experiment, arm: int, preferred: int | None, by_chance: float, arms: int = 1
+) -> float | None:
+    """The probability of this arm for this decision; None where the policy draws and does not say with which odds."""
+    if preferred is None and by_chance < 1.0:
+        return None
+    free = by_chance / arms + (1.0 - by_chance) * (arm == preferred)
+    held = experiment.holdout
+    return held * (arm == experiment.baseline) + (1.0 - held) * free
+
+
+def _instead(experiment: Experiment) -> int:
+    """The baseline, or the first arm that is not paused."""
+    if experiment.baseline is not None and experiment.baseline not in experiment.paused:
+        return experiment.baseline
+    return next((arm for arm in range(len(experiment.arms)) if arm not in experiment.paused), 0)
+
+
+def run_share(experiment: Experiment, person: bytes) -> float:
+    """Where a user stands in [0, 1): fixed for a user who is named, drawn for one who is not."""
+    return experiment.keys.chosen(person, experiment.id) if person else _chance.random()
+
+
+def foldable(experiment: Experiment, kind: int, stint: int) -> bool:
+    """Whether the policy learns from it: the policy decided, or chance did and the policy can use the response."""
+    return kind == POLICY or (kind == RANDOM and (stint > 0 or not experiment.by_stint))
+
+
+def shown(experiment: Experiment, rows: list[Made], keys: Keyring) -> bytes:
+    """The answer to a request for decisions, as JSON."""
+    first = rows[0]
+    if first.lease == 0:
+        return _decision(experiment, first, 0, first.decision, _deadline(experiment, first), keys).encode()
+    parts = []
+    for row in rows:
+        deadline = _deadline(experiment, row)
+        for item in range(row.first, row.first + row.items):
+            parts.append(_decision(experiment, row, item, f"{row.decision}.{item}", deadline, keys))
+    return f'{{"lease":"{first.decision}","decisions":[{",".join(parts)}]}}'.encode()
+
+
+def _decision(experiment: Experiment, row: Made, item: int, name: str, deadline: str, keys: Keyring) -> str:
+    propensity = "null" if row.propensity is None else repr(row.propensity)
+    start = (
+        f'{{"decision":"{name}","arm":{experiment.arms_json[row.arm]},"propensity":{propensity},"version":{row.version}'
+    )
+    if row.level == SILENT:
+        return start + ',"curator":null,"token":null}'
+    token = tokens.write(
+        Token(row.experiment, item, row.arm, row.level, row.kind, row.stint, row.made, row.person or b"", row.decision),
+        keys,
+    )
+    return f'{start},"curator":{experiment.curators[row.level]}{deadline}}},"token":"{token}"}}'
+
+
+def _deadline(experiment: Experiment, row: Made) -> str:
+    if experiment.settings.response_window is None:
+        return "null"
+    at = row.made / 1000 + experiment.window
+    return f'"{datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")}"'
+
+
+def milliseconds() -> int:
+    """The time on the wall."""
+    return int(time.time() * 1000)

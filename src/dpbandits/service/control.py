@@ -1,0 +1,318 @@
+"""The control plane: experiments are made, changed and read. FastAPI describes it at /docs and /openapi.json."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import FastAPI, Header, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.engine import Connection
+from starlette.exceptions import HTTPException
+
+from dpbandits import __version__
+from dpbandits.checks import nearest
+from dpbandits.errors import InputError, MissingExtraError
+from dpbandits.service import reports
+from dpbandits.service.books import Run
+from dpbandits.service.describe import described
+from dpbandits.service.experiment import NAME, Settings
+from dpbandits.service.problems import MEDIA_TYPE, Problem, problem_of
+from dpbandits.service.service import Service
+
+__all__ = ["control"]
+
+EVERY = 1.0  # seconds between events
+Name = Annotated[str, Path(pattern=f"^{NAME.pattern}$")]
+After = Annotated[int, Query(ge=0, le=2**53)]
+Limit = Annotated[int, Query(ge=1, le=10_000)]
+
+
+class Change(BaseModel):
+    """What may change while an experiment runs. What concerns privacy may not."""
+
+    model_config = ConfigDict(extra="forbid")
+    status: Literal["running", "paused"] | None = None
+    mode: Literal["live", "shadow"] | None = None
+    paused_arms: list[str] | None = Field(None, max_length=1000, description="The arms that nobody gets for now.")
+    add_arm: str | None = Field(None, min_length=1, max_length=200)
+
+
+class ProblemDocument(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    parameter: str | None = None
+
+
+_problem = {"model": ProblemDocument, "content": {MEDIA_TYPE: {}}}
+ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {**_problem, "description": "Not JSON"},
+    401: {**_problem, "description": "No valid API key"},
+    403: {**_problem, "description": "The key's role does not allow it"},
+    404: {**_problem, "description": "No such experiment"},
+    409: {**_problem, "description": "It is in another state"},
+    413: {**_problem, "description": "Too large"},
+    422: {**_problem, "description": "A field is wrong: which, and what is allowed"},
+    429: {**_problem, "description": "Too many requests"},
+    503: {**_problem, "description": "Nothing was stored: try again"},
+}
+
+
+def control(service: Service) -> FastAPI:
+    """The control plane of a service."""
+    api = FastAPI(title="dpbandits", version=__version__, description="Private bandits, live.", responses=ERRORS)
+    api.add_exception_handler(RequestValidationError, _invalid)
+    api.add_exception_handler(HTTPException, _http)
+    api.add_exception_handler(InputError, _error)
+    api.add_exception_handler(Problem, _error)
+    for kind in (MissingExtraError, RuntimeError):
+        api.add_exception_handler(kind, _error)
+    _experiments(api, service)
+    _reading(api, service)
+    _operation(api, service)
+    describe = api.openapi
+    api.openapi = lambda: described(describe())  # type: ignore[method-assign]
+    return api
+
+
+def _experiments(api: FastAPI, service: Service) -> None:
+    @api.post("/v1/experiments", status_code=201, summary="Begin an experiment", tags=["experiments"])
+    async def create(
+        asked: Settings,
+        request: Request,
+        idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
+    ) -> dict[str, Any]:
+        return await service.create(asked, _who(request), idempotency_key)
+
+    @api.get("/v1/experiments", summary="All experiments", tags=["experiments"])
+    async def all_of_them(archived: bool = False) -> dict[str, Any]:
+        if not service.store.embedded:
+            await service.look_again()
+        found = sorted(service.names.values(), key=lambda run: run.experiment.created)
+        shown = [run.experiment.to_json() for run in found if archived or run.experiment.status != "archived"]
+        return {"experiments": shown}
+
+    @api.get("/v1/experiments/{name}", summary="One experiment", tags=["experiments"])
+    async def one(name: Name) -> dict[str, Any]:
+        return (await service.look_up(name)).experiment.to_json()
+
+    @api.patch("/v1/experiments/{name}", summary="Pause, resume, pause an arm, add an arm", tags=["experiments"])
+    async def change(name: Name, asked: Change, request: Request) -> dict[str, Any]:
+        given = asked.model_dump(exclude_none=True)
+        if not given:
+            raise InputError("body", "must have at least one of status, mode, paused_arms, add_arm")
+        return await service.change(name, _who(request), "change", lambda run: _fields(run, asked, given))
+
+    @api.post("/v1/experiments/{name}:stop", summary="End an experiment", tags=["experiments"])
+    async def stop(name: Name, request: Request) -> dict[str, Any]:
+        return await service.change(name, _who(request), "stop", lambda run: _moved(run, "stopped"))
+
+    @api.post("/v1/experiments/{name}:archive", summary="Put a stopped experiment away", tags=["experiments"])
+    async def archive(name: Name, request: Request) -> dict[str, Any]:
+        return await service.change(name, _who(request), "archive", lambda run: _moved(run, "archived"))
+
+
+def _fields(run: Run, asked: Change, given: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the experiment's row that change."""
+    experiment = run.experiment
+    if not experiment.active:
+        raise Problem(409, f"{experiment.name} is {experiment.status}: it cannot change", state=experiment.status)
+    fields: dict[str, Any] = {"detail": given}
+    if asked.status is not None:
+        fields["status"] = asked.status
+    if asked.mode is not None:
+        fields["settings"] = experiment.settings.model_copy(update={"mode": asked.mode})
+    if asked.add_arm is not None:
+        fields["added"] = [*experiment.added, asked.add_arm]
+    if asked.paused_arms is not None:
+        arms = [*experiment.arms, *fields.get("added", [])[len(experiment.added) :]]
+        for arm in asked.paused_arms:
+            if arm not in arms:
+                raise InputError("paused_arms", f"must be arms of the experiment, got '{arm}': {nearest(arm, arms)}")
+        paused = frozenset(arms.index(arm) for arm in asked.paused_arms)
+        if len(paused) == len(arms):
+            raise InputError("paused_arms", "must leave at least one arm; to stop everything pause the experiment")
+        fields["paused"] = paused
+    return fields
+
+
+def _moved(run: Run, status: str) -> dict[str, Any]:
+    allowed = ("running", "paused", "halted") if status == "stopped" else ("stopped", "halted")
+    if run.experiment.status not in allowed:
+        raise Problem(
+            409, f"{run.experiment.name} is {run.experiment.status}, and must be {' or '.join(allowed)}",
+            state=run.experiment.status,
+        )  # fmt: skip
+    return {"status": status, "detail": {}}
+
+
+def _reading(api: FastAPI, service: Service) -> None:
+    async def read(name: str, make: Callable[..., Any], *more: Any) -> Any:
+        run = await service.look_up(name)
+        return await asyncio.to_thread(_read, service, run.experiment.id, make, *more)
+
+    @api.get("/v1/experiments/{name}/summary", summary="Traffic, estimates, guarantee, spending", tags=["results"])
+    async def summary(name: Name) -> dict[str, Any]:
+        return await read(name, reports.summary)
+
+    @api.get("/v1/experiments/{name}/series", summary="Counts by arm over time", tags=["results"])
+    async def series(name: Name, points: Annotated[int, Query(ge=1, le=10_000)] = 500) -> dict[str, Any]:
+        return await read(name, reports.series, points)
+
+    @api.get("/v1/experiments/{name}/ledger", summary="Every release and its cost", tags=["results"])
+    async def ledger(name: Name, after: After = 0, limit: Limit = 1000) -> dict[str, Any]:
+        return await read(name, reports.ledger, after, limit)
+
+    @api.get("/v1/experiments/{name}/audit-log", summary="Who changed what", tags=["results"])
+    async def audit_log(name: Name, after: After = 0, limit: Limit = 1000) -> dict[str, Any]:
+        return await read(name, reports.audit_log, after, limit)
+
+    @api.get(
+        "/v1/experiments/{name}/export.csv",
+        summary="Every decision, as CSV",
+        tags=["results"],
+        response_class=Response,
+        responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+    )
+    async def export_csv(name: Name) -> StreamingResponse:
+        number = (await service.look_up(name)).experiment.id
+        return StreamingResponse(_csv(service, number), media_type="text/csv; charset=utf-8")
+
+    @api.get(
+        "/v1/experiments/{name}/export.parquet",
+        summary="Every decision, as Parquet",
+        tags=["results"],
+        response_class=Response,
+        responses={
+            200: {"content": {"application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}}}}
+        },
+    )
+    async def export_parquet(name: Name) -> Response:
+        content = await read(name, _parquet)
+        return Response(content, media_type="application/vnd.apache.parquet")
+
+    @api.get(
+        "/v1/experiments/{name}/events",
+        summary="The summary whenever it changes, as server-sent events",
+        tags=["results"],
+        response_class=Response,
+        responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    )
+    async def events(name: Name) -> StreamingResponse:
+        await service.look_up(name)
+        return StreamingResponse(_events(service, read, name), media_type="text/event-stream")
+
+
+def _read(service: Service, number: int, make: Callable[..., Any], *more: Any) -> Any:
+    """Read in a transaction of a connection that cannot write."""
+    with service.store.readers.connect() as connection, connection.begin():
+        return make(connection, _latest(service, connection, number), *more)
+
+
+def _latest(service: Service, connection: Connection, number: int) -> Run:
+    """The run as it is stored: with several workers, what this one holds may be a little behind."""
+    return service.stored(connection, number)
+
+
+def _csv(service: Service, number: int) -> Iterator[bytes]:
+    with service.store.readers.connect() as connection, connection.begin():
+        yield from reports.as_csv(reports.export(connection, _latest(service, connection, number)))
+
+
+def _parquet(connection: Connection, run: Run) -> bytes:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingExtraError("pyarrow", "data") from None
+    columns: list[list[Any]] = [[] for _ in reports.COLUMNS]
+    for row in reports.export(connection, run):
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    kinds = [pa.string(), pa.string(), pa.string(), pa.float64(), pa.int64(), pa.float64(), pa.string(), pa.float64(),
+             pa.string(), pa.int64()]  # fmt: skip
+    table = pa.table([pa.array(c, k) for c, k in zip(columns, kinds, strict=True)], names=list(reports.COLUMNS))
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    return sink.getvalue()
+
+
+async def _events(service: Service, read: Callable[..., Any], name: str) -> AsyncIterator[bytes]:
+    sent = b""
+    while service.ready and not service.stopping:
+        content = msgspec.json.encode(await read(name, reports.summary))
+        if content != sent:
+            sent = content
+            yield b"event: summary\ndata: " + content + b"\n\n"
+        else:
+            yield b": still here\n\n"
+        await asyncio.sleep(EVERY)
+
+
+def _operation(api: FastAPI, service: Service) -> None:
+    @api.get("/livez", summary="The process runs", tags=["operation"])
+    async def livez() -> dict[str, str]:
+        return {"status": "live"}
+
+    @api.get("/readyz", summary="It can store what it is given", tags=["operation"])
+    async def readyz() -> dict[str, str]:
+        await service.probe()
+        return {"status": "ready"}
+
+    @api.get(
+        "/metrics",
+        summary="For Prometheus",
+        tags=["operation"],
+        response_class=Response,
+        responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    )
+    async def metrics() -> Response:
+        service.metrics.waiting.set(service.writer.waiting)
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _who(request: Request) -> str:
+    return str(request.scope.get("dpbandits.who", "anonymous"))
+
+
+def _answer(problem: Problem) -> Response:
+    return Response(problem.body(), problem.status, problem.headers, MEDIA_TYPE)
+
+
+async def _error(_: Request, error: Exception) -> Response:
+    if isinstance(error, MissingExtraError):
+        return _answer(Problem(501, str(error)))
+    problem = problem_of(error)
+    if problem.status == 500:
+        raise error
+    return _answer(problem)
+
+
+async def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _answer(Problem(error.status_code, str(error.detail), headers=dict(error.headers or {})))
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    """Which field, what is allowed. What was sent is not repeated."""
+    assert isinstance(error, RequestValidationError)
+    found = []
+    for one in error.errors():
+        where = [str(part) for part in one["loc"] if part not in ("body", "query", "path", "header")]
+        text = one["msg"]
+        if one["type"] == "extra_forbidden":
+            text = f"is not a setting: {nearest(where[-1], Settings.model_fields)}"
+        found.append({"parameter": ".".join(where) or "body", "detail": text})
+    status = 400 if error.errors()[0]["type"] == "json_invalid" else 422
+    first = found[0]
+    more: dict[str, Any] = {} if len(found) == 1 else {"errors": found}
+    return _answer(Problem(status, f"{first['parameter']}: {first['detail']}", parameter=first["parameter"], **more))

@@ -1,0 +1,257 @@
+"""One experiment: its settings as they were asked for, checked, and what follows from them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dpbandits.bounds.levels import best_epsilon_min
+from dpbandits.environments.levels import Levels
+from dpbandits.errors import InputError
+from dpbandits.exact import rational
+from dpbandits.numerics import on_grid, unit
+from dpbandits.parts import arrays
+from dpbandits.policies import lookup
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.service.keyring import Keyring
+from dpbandits.session import EXACT_NOISE
+
+__all__ = ["HOLDOUT", "POLICY", "RANDOM", "REPLACED", "SHADOW", "Experiment", "Reward", "Settings"]
+
+#: Who chose the arm of a decision: the policy; chance, for a floor or before the policy begins; the baseline, for a
+#: user who is held out, or for everybody in shadow mode; the baseline in the place of a paused arm.
+POLICY, RANDOM, HOLDOUT, SHADOW, REPLACED = range(5)
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+MOST_ARMS = 1000
+LARGEST_RESPONSE = 1 << 53  # a public bound; exact noise exceeds it never in practice, a forger might
+EVERYBODY_ANSWERS = "whether a response comes does not depend on the reward"
+
+
+class Reward(BaseModel):
+    """What a reward is: a number from low to high, which is clipped and mapped to [0, 1]; or any number."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["bounded", "unbounded"] = "bounded"
+    low: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    high: Annotated[float, Field(allow_inf_nan=False)] = 1.0
+
+
+class Settings(BaseModel):
+    """An experiment as it is asked for. What concerns privacy cannot change after the start."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: str = Field(pattern=f"^{NAME.pattern}$", description="Letters, digits and . _ - signs.")
+    arms: list[str] = Field(min_length=2, max_length=MOST_ARMS, description="The names of the arms.")
+    policy: str = Field(max_length=200, description="As in `dpbandits policies`.")
+    epsilon: str | float | None = Field(None, description="Exact where it is text: 0.1 or 1/3.")
+    levels: list[str | float] | None = Field(
+        None, min_length=1, max_length=1000, description="The levels that users may have, where each has their own."
+    )
+    horizon: int | None = Field(None, ge=1, le=2**53, description="The number of rounds, where the policy needs one.")
+    options: dict[str, str | float | bool] = Field(default_factory=dict, description="The policy's own options.")
+    reward: Reward = Reward()
+    response_window: float | None = Field(
+        86_400.0, gt=0, le=1e9, allow_inf_nan=False, description="Seconds until a response is late; null is never."
+    )
+    max_responses_per_user: int | None = Field(None, ge=1, le=2**31)
+    mode: Literal["live", "shadow"] = "live"
+    baseline: str | None = Field(None, description="The arm that held-out users get, and everybody in shadow mode.")
+    floor: float = Field(0.0, ge=0, le=0.5, description="The least probability of every arm.")
+    burn_in: int = Field(
+        0, ge=0, le=2**53, description="So many decisions are made by chance, before the policy begins."
+    )
+    holdout: float = Field(0.0, ge=0, lt=1, description="The share of users who always get the baseline.")
+
+
+@dataclass
+class Experiment:
+    """Checked settings, and what follows from them."""
+
+    id: int
+    settings: Settings
+    status: str = "running"  # or paused, stopped, archived, halted
+    revision: int = 0
+    created: float = 0.0
+    added: list[str] = field(default_factory=list)  # arms that came later
+    paused: frozenset[int] = frozenset()
+    own: Collection[str] = ()  # module:function names that the operator allows
+    keys: Keyring = field(default_factory=Keyring.fresh, repr=False)
+
+    def __post_init__(self) -> None:
+        asked = self.settings
+        self.name = asked.name
+        self.arms = _names([*asked.arms, *self.added])
+        self.levels = _levels(asked)
+        self.policy = _policy(asked, len(self.arms), self.levels, self.own)
+        self.trust = self.policy.guarantee.trust
+        self.local = self.trust == "local"
+        self.epsilon = None if asked.epsilon is None else rational("epsilon", asked.epsilon)
+        self.window = math.inf if asked.response_window is None else asked.response_window
+        self.baseline = self._arm("baseline", asked.baseline)
+        self.steps = self.policy.curator.steps
+        self.burn_in, self.floor, self.holdout, self.cap = (
+            asked.burn_in, asked.floor, asked.holdout, asked.max_responses_per_user,
+        )  # fmt: skip
+        self.shadow = asked.mode == "shadow"
+        self.by_stint = self.policy.curator.by_stint
+        self.special = bool(self.floor or self.burn_in or self.holdout or self.shadow or self.paused)
+        self.mechanism = "none" if not self.local else "bernoulli" if self.steps == 1 else "laplace"
+        self.range = (asked.reward.low, asked.reward.high) if asked.reward.kind == "bounded" else None
+        self.arms_json = [json.dumps(arm) for arm in self.arms]
+        self.curators = [self._curator(level) for level in self.costs]
+        self._check()
+
+    @property
+    def costs(self) -> list[Fraction]:
+        """What a response costs, in epsilon, for each level."""
+        if self.levels:
+            return self.levels
+        return [self.epsilon or Fraction(0)]
+
+    @property
+    def active(self) -> bool:
+        """Whether it goes on: stints close when their time is over."""
+        return self.status in ("running", "paused")
+
+    @property
+    def takes(self) -> bool:
+        """Whether responses are taken."""
+        return self.active
+
+    @property
+    def witnessed(self) -> str:
+        """What the witness calls it: another experiment of the same name is another one."""
+        return f"{self.name}@{int(self.created * 1000)}"
+
+    @property
+    def server_draws(self) -> bool:
+        """Whether the noise is drawn here, and must never be drawn twice."""
+        return self.trust == "central"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised."""
+        promise = self.policy.guarantee
+        if self.trust == "none":
+            return promise
+        return promise.under(EXACT_NOISE).under(EVERYBODY_ANSWERS)
+
+    def _curator(self, level: Fraction) -> str:
+        """The beginning of the JSON that tells a client what to do with a reward; the deadline is added."""
+        record: dict[str, Any] = {"mechanism": self.mechanism, "epsilon": None if self.trust == "none" else str(level)}
+        record["range"] = None if self.range is None else list(self.range)
+        if self.mechanism != "none":
+            record |= {"sigmoid": self.policy.any_reward, "steps": self.steps}
+        return json.dumps(record, separators=(",", ":"))[:-1] + ',"respond_by":'
+
+    def _arm(self, parameter: str, name: str | None) -> int | None:
+        if name is None:
+            return None
+        if name not in self.arms:
+            raise InputError(parameter, f"must be one of the arms {', '.join(self.arms)}, got '{name}'")
+        return self.arms.index(name)
+
+    def _check(self) -> None:
+        asked = self.settings
+        if asked.reward.kind == "unbounded":
+            if not self.policy.any_reward:
+                raise InputError("reward", f"must be bounded for {self.policy.name}; {_unbounded(self.policy)}")
+        elif not asked.reward.low < asked.reward.high:
+            raise InputError("reward", f"must have low < high, got {asked.reward.low:g} and {asked.reward.high:g}")
+        if self.floor * len(self.arms) > 1:
+            raise InputError("floor", f"must be at most 1/{len(self.arms)}, got {self.floor:g}")
+        for setting, needed in (("mode", self.shadow), ("holdout", self.holdout > 0)):
+            if needed and self.baseline is None:
+                raise InputError("baseline", f"is required by {setting}={getattr(asked, setting)}, got none")
+
+    def value(self, reward: float) -> float:
+        """A reward of the central model as the curator takes it: clipped, mapped to [0, 1], on the grid."""
+        if self.range is not None:
+            low, high = self.range
+            reward = unit((reward - low) / (high - low))
+        value = float(self.policy.curator.respond(reward, 0.0, None))  # type: ignore[arg-type]  # no noise comes here
+        return on_grid(unit(value)) if self.trust != "none" else value
+
+    @property
+    def decided_anywhere(self) -> bool:
+        """Whether several workers can decide from a copy: only stints, which one of them opens, change the agent."""
+        return self.by_stint or next(arrays(self.policy.agent), None) is None
+
+    def to_json(self) -> dict[str, Any]:
+        """As the API shows it."""
+        asked = self.settings.model_dump()
+        return {
+            **asked,
+            "arms": list(self.arms),
+            "epsilon": None if self.epsilon is None else str(self.epsilon),
+            "levels": None if self.levels is None else [str(level) for level in self.levels],
+            "policy": self.policy.name,
+            "status": self.status,
+            "paused_arms": [self.arms[arm] for arm in sorted(self.paused)],
+            "created": self.created,
+            "guarantee": self.guarantee.to_json(),
+        }
+
+
+def _names(arms: list[str]) -> list[str]:
+    for arm in arms:
+        if not 0 < len(arm) <= 200 or not arm.isprintable():
+            raise InputError("arms", f"must be names of 1 to 200 printable characters, got {arm!r:.80}")
+    if len(set(arms)) < len(arms):
+        twice = next(arm for arm in arms if arms.count(arm) > 1)
+        raise InputError("arms", f"must have different names, got '{twice}' twice")
+    return arms
+
+
+def _levels(asked: Settings) -> list[Fraction] | None:
+    if asked.levels is None:
+        return None
+    levels = [Fraction(0) if level in (0, "0") else rational("levels", level) for level in asked.levels]
+    if len(set(levels)) < len(levels):
+        raise InputError("levels", "must be different levels, got one of them twice")
+    return levels
+
+
+def _policy(asked: Settings, arms: int, levels: list[Fraction] | None, own: Collection[str]) -> Policy:
+    if ":" in asked.policy and asked.policy not in own:
+        raise InputError(
+            "policy", f"'{asked.policy}' is not allowed: name your own policies in the server's setting own_policies"
+        )
+    mechanism = lookup.traits(asked.policy).levels
+    options = dict(asked.options)
+    if mechanism is None and levels is not None:
+        raise InputError("levels", f"is not a setting of {asked.policy}: one epsilon holds for all users")
+    if mechanism is not None:
+        if levels is None:
+            raise InputError("levels", f"is required by {asked.policy}: the levels that users may have, got none")
+        if options.get("epsilon_min") == "auto":
+            options["epsilon_min"] = best_epsilon_min(Levels.of(float(level) for level in levels), mechanism)
+    if asked.horizon is not None and not lookup.takes(asked.policy, "horizon"):
+        raise InputError("horizon", f"is not a setting of {asked.policy}, which plays on for ever, got {asked.horizon}")
+    epsilon = None if asked.epsilon is None else float(rational("epsilon", asked.epsilon))
+    try:
+        policy = lookup.make(asked.policy, arms=arms, epsilon=epsilon, horizon=asked.horizon, given=options)
+    except InputError as error:
+        if error.parameter != "horizon" or asked.horizon is not None:
+            raise
+        raise InputError("horizon", f"is required by {asked.policy}: the number of rounds, got none") from None
+    least = policy.settings.get("epsilon_min")
+    if least is not None and levels is not None and max(levels) < least:
+        raise InputError("epsilon_min", f"must be a level that some users have, at most {max(levels)}, got {least:g}")
+    return policy
+
+
+def _unbounded(policy: Policy) -> str:
+    instead = policy.traits.unbounded
+    if isinstance(instead, str):
+        return f"{instead} takes any reward" if instead else "give reward a low and a high, to which it is clipped"
+    return f"the options {', '.join(f'{name}={value}' for name, value in instead.items())} allow any reward"

@@ -1,0 +1,156 @@
+"""The two hot routes, decide and respond: plain ASGI and msgspec, as little as possible on the way to the writer."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from dpbandits.errors import InputError
+from dpbandits.exact import rational
+from dpbandits.exact.wire import DECISION
+from dpbandits.service import tokens
+from dpbandits.service.books import SILENT, Ask, Item, Tell
+from dpbandits.service.experiment import LARGEST_RESPONSE, Experiment
+from dpbandits.service.problems import Problem, not_running
+from dpbandits.service.service import Service
+
+__all__ = ["CODES", "MOST", "decide", "respond"]
+
+#: The most decisions or responses in one request.
+MOST = 1000
+
+#: The HTTP status of what became of a single response.
+CODES = {"accepted": 200, "duplicate": 200, "conflict": 409, "late": 410, "unknown": 404, "invalid": 422}
+
+FORGED = ("unknown", "the token is not one of this server's, or was changed")
+
+Refusal = tuple[str, str]
+
+
+class DecideBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What may be said when a decision is asked for."""
+
+    decision: str | None = None
+    user: str | None = None
+    level: str | float | None = None
+    count: int | None = None
+
+
+_decide = msgspec.json.Decoder(DecideBody)
+_respond = msgspec.json.Decoder()
+
+
+async def decide(service: Service, name: str, body: bytes) -> bytes:
+    """Decisions of an experiment, as JSON."""
+    experiment = (await service.look_up(name)).experiment
+    try:
+        asked = _decide.decode(body or b"{}")
+    except msgspec.ValidationError as error:
+        raise Problem(422, f"{error}; allowed are decision, user, level, count") from None
+    except msgspec.DecodeError as error:
+        raise Problem(400, f"the body must be a JSON object: {error}") from None
+    if experiment.status != "running":
+        raise not_running(experiment)
+    if asked.decision is not None and DECISION.fullmatch(asked.decision) is None:
+        raise InputError("decision", "must be 1 to 200 letters, digits or ._:=~- signs")
+    if asked.count is not None and not 1 <= asked.count <= MOST:
+        raise InputError("count", f"must be from 1 to {MOST}, got {asked.count}")
+    if asked.user is not None and not 0 < len(asked.user) <= 200:
+        raise InputError("user", "must be a text of 1 to 200 characters")
+    person = b"" if asked.user is None else service.keys.pseudonym(asked.user)
+    return await service.ask(
+        Ask(experiment.id, asked.decision, person, _level(experiment, asked.level), asked.count or 0)
+    )
+
+
+def _level(experiment: Experiment, level: str | float | None) -> int:
+    """Which of the experiment's levels; at level 0 no response is taken."""
+    if experiment.levels is None:
+        if level is not None:
+            raise InputError("level", f"is not a setting of {experiment.policy.name}: one epsilon holds for all users")
+        return 0
+    allowed = ", ".join(map(str, experiment.levels))
+    if level is None:
+        raise InputError("level", f"is required: one of {allowed}")
+    exact = Fraction(0) if level in (0, "0") else rational("level", level)
+    if exact not in experiment.levels:
+        raise InputError("level", f"must be one of {allowed}, got {level!s:.80}")
+    return experiment.levels.index(exact) if exact else SILENT
+
+
+async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int, bytes]:
+    """(HTTP status, JSON): what became of a response, or of each of a list."""
+    try:
+        sent = _respond.decode(body)
+    except msgspec.DecodeError as error:
+        raise Problem(400, f"the body must be JSON: {error}") from None
+    many = isinstance(sent, list)
+    if not many and not isinstance(sent, dict):
+        raise Problem(422, "the body must be an object or a list of objects")
+    if many and len(sent) > MOST:
+        raise Problem(413, f"a list may have at most {MOST} items, got {len(sent)}")
+    read = [_item(service, one, rewards) for one in (sent if many else [sent])]
+    if FORGED in read and not service.store.embedded:
+        await service.look_again()  # another worker may just have made the experiment
+        read = [_item(service, one, rewards) for one in (sent if many else [sent])]
+    items = [one for one in read if isinstance(one, Item)]
+    told = iter(await service.tell(Tell(items)) if items else [])
+    outcomes = [next(told) if isinstance(one, Item) else one for one in read]
+    if many:
+        return 200, msgspec.json.encode([_outcome(*one) for one in outcomes])
+    return CODES[outcomes[0][0]], msgspec.json.encode(_outcome(*outcomes[0]))
+
+
+def _outcome(status: str, reason: str) -> dict[str, str]:
+    return {"status": status, "reason": reason} if reason else {"status": status}
+
+
+def _item(service: Service, one: Any, rewards: bool) -> Item | Refusal:
+    field = "reward" if rewards else "response"
+    if not isinstance(one, dict) or set(one) != {"token", field} or not isinstance(one["token"], str):
+        return "invalid", f"must be an object with the fields token and {field}"
+    token = tokens.read(one["token"], service.keys)
+    run = None if token is None else service.runs.get(token.experiment)
+    if token is None or run is None:
+        return FORGED
+    experiment = run.experiment
+    if experiment.local is rewards:
+        return "invalid", f"{experiment.name} takes {'responses' if rewards else 'rewards'}: send it to that address"
+    return _reward(experiment, token, one[field]) if rewards else _response(experiment, token, one[field])
+
+
+def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | Refusal:
+    if not isinstance(reward, int | float):
+        return "invalid", "reward must be a number"
+    try:
+        number = float(reward)
+    except OverflowError:
+        number = math.inf if reward > 0 else -math.inf
+    return Item(token, None, experiment.value(number))
+
+
+def _response(experiment: Experiment, token: tokens.Token, response: Any) -> Item | Refusal:
+    if isinstance(response, dict):
+        name = token.decision if token.item == 0 else f"{token.decision}.{token.item}"
+        if set(response) != {"decision", "epsilon", "response"}:
+            return "invalid", "response must be a whole number, or what a device of dpbandits wrote"
+        if response["decision"] not in (name, f"{token.decision}.{token.item}"):
+            return "invalid", "response is to another decision than the token"
+        if not _same(response["epsilon"], experiment.costs[token.level]):
+            return "invalid", f"response must be made at epsilon {experiment.costs[token.level]}"
+        response = response["response"]
+    if not isinstance(response, int) or isinstance(response, bool):
+        return "invalid", "response must be a whole number"
+    if abs(response) >= LARGEST_RESPONSE or not experiment.policy.curator.accepts(response / experiment.steps):
+        return "invalid", f"response must be one that the {experiment.mechanism} mechanism can make"
+    return Item(token, response, response / experiment.steps)
+
+
+def _same(epsilon: Any, level: Fraction) -> bool:
+    try:
+        return isinstance(epsilon, str) and rational("epsilon", epsilon) == level
+    except InputError:
+        return False

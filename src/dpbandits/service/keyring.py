@@ -1,0 +1,113 @@
+"""The secrets of a server, in a small file outside the database: the database alone reveals little."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from dpbandits.errors import InputError
+
+__all__ = ["Keyring"]
+
+FORMAT = 1
+TOKEN_KEYS_KEPT = 8  # older tokens than those of the last eight keys are no longer read
+NONCE = 12
+USER = 16  # bytes of a pseudonym
+
+
+class Keyring:
+    """Three secrets: token keys, which rotate; the key that turns users into pseudonyms; the key that seals states.
+
+    The last two never change. Without them the experiments of a database cannot go on: keep a copy of the file, and
+    keep it away from copies of the database.
+
+    >>> keys = Keyring.fresh()
+    >>> keys.unseal(keys.seal(b"sums", b"shop"), b"shop"), len(keys.pseudonym("ann"))
+    (b'sums', 16)
+    """
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        self._record = record
+        self.tokens = {int(one["id"]): bytes.fromhex(one["secret"]) for one in record["tokens"]}
+        self.newest = max(self.tokens)
+        self._users = bytes.fromhex(record["users"])
+        self._seal = ChaCha20Poly1305(bytes.fromhex(record["seal"]))
+
+    @classmethod
+    def fresh(cls, clock: Callable[[], float] = time.time) -> Keyring:
+        """New secrets."""
+        record = {"format": FORMAT, "tokens": [], "users": secrets.token_hex(32), "seal": secrets.token_hex(32)}
+        return cls({**record, "tokens": [_token_key(1, clock)]})
+
+    @classmethod
+    def open(cls, path: Path) -> Keyring:
+        """The keys in this file; a new file with new keys where there is none. Only its owner may read it."""
+        with suppress(FileExistsError):
+            _write(path, cls.fresh()._record, os.O_EXCL)
+        try:
+            record = json.loads(path.read_text())
+            if record["format"] != FORMAT:
+                raise ValueError
+            return cls(record)
+        except (ValueError, KeyError, TypeError):
+            raise InputError("keys", f"must be a key file of dpbandits serve, got {path}") from None
+
+    def rotated(self, path: Path, clock: Callable[[], float] = time.time) -> Keyring:
+        """The same with a new token key, which is written to ``path``. Tokens that are out stay valid."""
+        tokens = [*self._record["tokens"], _token_key(self.newest % 255 + 1, clock)][-TOKEN_KEYS_KEPT:]
+        record = {**self._record, "tokens": tokens}
+        draft = path.with_name(path.name + ".new")
+        _write(draft, record, os.O_TRUNC)
+        draft.replace(path)
+        made = Keyring(record)
+        made.newest = int(tokens[-1]["id"])
+        return made
+
+    @property
+    def age(self) -> float:
+        """When the newest token key was made."""
+        return float(self._record["tokens"][-1]["created"])
+
+    def pseudonym(self, user: str) -> bytes:
+        """What stands for a user in the database."""
+        return hmac.digest(self._users, user.encode(), "sha256")[:USER]
+
+    def chosen(self, user: bytes, experiment: int) -> float:
+        """A number in [0, 1) that is fixed for a pseudonym in an experiment."""
+        tag = hmac.digest(self._users, b"%d:" % experiment + user, "sha256")
+        return int.from_bytes(tag[:7], "big") / 2**56
+
+    def seal(self, content: bytes, about: bytes) -> bytes:
+        """Encrypted, and bound to what it is about."""
+        nonce = os.urandom(NONCE)
+        return nonce + self._seal.encrypt(nonce, content, about)
+
+    def unseal(self, sealed: bytes, about: bytes) -> bytes:
+        """What was sealed."""
+        try:
+            return self._seal.decrypt(sealed[:NONCE], sealed[NONCE:], about)
+        except InvalidTag:
+            raise InputError(
+                "keys", "must be the file that this database was written with; it is another one"
+            ) from None
+
+
+def _token_key(number: int, clock: Callable[[], float]) -> dict[str, Any]:
+    return {"id": number, "secret": secrets.token_hex(32), "created": clock()}
+
+
+def _write(path: Path, record: dict[str, Any], how: int) -> None:
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY | how, 0o600), "w") as file:
+        json.dump(record, file)
+        file.flush()
+        os.fsync(file.fileno())

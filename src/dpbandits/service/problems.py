@@ -1,0 +1,57 @@
+"""Errors as problem documents (RFC 9457): what is wrong, which field, what is allowed."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from dpbandits.errors import InputError
+from dpbandits.service.experiment import Experiment
+from dpbandits.service.writer import Overloaded, Unavailable
+
+__all__ = ["MEDIA_TYPE", "Problem", "not_running", "problem_of"]
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(Exception):  # noqa: N818  # as RFC 9457 calls it
+    """An answer that is an error.
+
+    >>> Problem(404, "there is no experiment 'shop'").document()["title"]
+    'Not Found'
+    """
+
+    def __init__(self, status: int, detail: str, *, headers: dict[str, str] | None = None, **more: Any) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers, self.more = status, detail, headers or {}, more
+
+    def document(self) -> dict[str, Any]:
+        """The document."""
+        title = HTTPStatus(self.status).phrase
+        return {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail, **self.more}
+
+    def body(self) -> bytes:
+        """The document as JSON."""
+        return msgspec.json.encode(self.document())
+
+
+def not_running(experiment: Experiment) -> Problem:
+    """The answer to a request for a decision of an experiment that makes none."""
+    return Problem(409, f"{experiment.name} is {experiment.status}: it makes no decisions", state=experiment.status)
+
+
+def problem_of(error: Exception) -> Problem:
+    """The problem that an error of ours is."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, InputError):
+        return Problem(422, str(error), parameter=error.parameter)
+    if isinstance(error, Overloaded):
+        return Problem(503, str(error), headers={"retry-after": "1"})
+    if isinstance(error, Unavailable):
+        return Problem(
+            503, "nothing was stored: the database cannot be written; try again", headers={"retry-after": "5"}
+        )
+    return Problem(500, "an error of ours: the log has more under this request's id")

@@ -1,0 +1,337 @@
+"""What may be read about an experiment. Under central privacy all of it is made from counts and releases alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from dpbandits.curators import LocalBernoulli
+from dpbandits.mechanisms import attenuation, debias
+from dpbandits.privacy.composition import group
+from dpbandits.privacy.ledger import Ledger
+from dpbandits.service.batch import COUNTS
+from dpbandits.service.books import SILENT, Run
+from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
+from dpbandits.service.state import State
+from dpbandits.service.tables import answers, audit, decisions, people, releases, traffic
+
+__all__ = ["COLUMNS", "audit_log", "export", "ledger", "series", "summary"]
+
+#: The intervals of the summary miss the mean of an arm with at most this probability, each on its own.
+MISSED = 0.05
+
+QUANTILES = (0.5, 0.9, 0.99, 1.0)
+KINDS = {POLICY: "policy", RANDOM: "chance", HOLDOUT: "holdout", SHADOW: "shadow", REPLACED: "replaced"}
+COLUMNS = ("decision", "arm", "chosen_by", "propensity", "version", "made", "level", "received", "outcome", "response")
+
+
+def summary(connection: Connection, run: Run) -> dict[str, Any]:
+    """Traffic, rates, estimates from releases, the guarantee in words and numbers, and what users have spent."""
+    experiment, state = run.experiment, run.state
+    counts = _counts(connection, experiment)
+    total = {name: sum(row[name] for row in counts) for name in COUNTS}
+    arms = [
+        {"arm": name, "paused": arm in experiment.paused}
+        | _rates(counts[arm], total["decisions"])
+        | {"estimate": estimate(experiment, state, arm)}
+        for arm, name in enumerate(experiment.arms)
+    ]
+    return {
+        "experiment": experiment.name,
+        "status": experiment.status,
+        "policy": experiment.policy.name,
+        "version": state.version,
+        "decisions": total["decisions"],
+        "responses": _responses(total, waiting(connection, experiment)),
+        "arms": arms,
+        "guarantee": {**experiment.guarantee.to_json(), "words": in_words(experiment)},
+        "users": users(connection, experiment),
+    }
+
+
+def _responses(total: dict[str, int], waits: int) -> dict[str, Any]:
+    asked = total["decisions"] - total["silent"]
+    came = total["used"] + total["apart"] + total["late"] + waits
+    return {
+        "accepted": total["used"] + total["apart"] + waits,
+        "used": total["used"],
+        "apart": total["apart"],
+        "waiting": waits,
+        "late": total["late"],
+        "duplicate": total["duplicate"],
+        "refused": total["refused"],
+        "missing": max(asked - came, 0),
+    }
+
+
+def _rates(row: dict[str, int], decided: int) -> dict[str, Any]:
+    asked = row["decisions"] - row["silent"]
+    came = row["used"] + row["apart"] + row["late"]
+    rate = {
+        "response": came - row["late"],
+        "late": row["late"],
+        "duplicate": row["duplicate"],
+        "missing": max(asked - came, 0),
+    }
+    return {
+        "decisions": row["decisions"],
+        "share": row["decisions"] / decided if decided else None,
+        "responses": row["used"] + row["apart"],
+        "rates": {name: count / asked if asked else None for name, count in rate.items()},
+    }
+
+
+def _counts(connection: Connection, experiment: Experiment) -> list[dict[str, int]]:
+    found = connection.execute(
+        sa.select(traffic.c.arm, *(sa.func.sum(traffic.c[name]) for name in COUNTS))
+        .where(traffic.c.experiment == experiment.id)
+        .group_by(traffic.c.arm)
+    )
+    rows = {arm: dict(zip(COUNTS, map(int, counts), strict=True)) for arm, *counts in found}
+    return [rows.get(arm, dict.fromkeys(COUNTS, 0)) for arm in range(len(experiment.arms))]
+
+
+def waiting(connection: Connection, experiment: Experiment) -> int:
+    """Responses that are stored and not yet folded."""
+    where = (answers.c.experiment == experiment.id) & ~answers.c.folded
+    return int(connection.execute(sa.select(sa.func.count()).select_from(answers).where(where)).scalar_one())
+
+
+def estimate(experiment: Experiment, state: State, arm: int) -> dict[str, Any] | None:
+    """An arm's mean with an interval, in the unit of the reward, from what was released; None where nothing was.
+
+    The interval adds two errors, each exceeded with probability at most half of ``MISSED``: that of a mean of n bounded
+    rewards (Hoeffding 1963) and that of the curator's noise, as its ``width`` states it.
+    """
+    curator = state.curator
+    if not curator.ready(arm, 0.0):
+        return None
+    n = curator.samples(arm, 0)
+    confidence = math.log(4.0 / MISSED)
+    mean, half = curator.mean(arm), math.sqrt(confidence / (2.0 * n))
+    noise = curator.width(arm, confidence, 0)
+    stated = experiment.trust != "central" or noise > 0.0
+    if isinstance(curator, LocalBernoulli):
+        slope = attenuation(curator.epsilon)
+        mean, half = debias(mean, slope), half / slope
+    low, high = (0.0, 1.0) if experiment.range is None else experiment.range
+    scale = high - low
+    interval = [low + scale * (mean - half - noise), low + scale * (mean + half + noise)]
+    return {
+        "mean": low + scale * mean,
+        "interval": interval if stated else None,
+        "confidence": 1.0 - MISSED,
+        "of": "the logistic function of the reward" if experiment.range is None else "the reward",
+        "responses": n,
+    }
+
+
+def in_words(experiment: Experiment) -> str:
+    """The guarantee in one sentence."""
+    promise = experiment.guarantee
+    if promise.trust == "none":
+        return "No privacy is promised: the server sees rewards, and its choices may reveal them."
+    each = "at each user's own level" if promise.epsilon is None else f"epsilon = {experiment.epsilon}"
+    delta = f", delta = {promise.delta:.3g}" if promise.delta else ""
+    if promise.trust == "local":
+        return f"Each response is private on the user's device, {each}{delta}: the server never sees a reward."
+    return (
+        f"The server sees rewards; its choices and releases are private for one reward, {each}{delta}. "
+        "A user with several rewards loses as many times as much."
+    )
+
+
+def users(connection: Connection, experiment: Experiment) -> dict[str, Any]:
+    """How many users answered, and what they have spent, composed exactly: epsilons add up."""
+    found = connection.execute(
+        sa.select(people.c.person, people.c.level, people.c.responses).where(people.c.experiment == experiment.id)
+    )
+    spent: dict[bytes, Fraction] = {}
+    sent: dict[bytes, int] = {}
+    for person, level, number in found:
+        spent[person] = spent.get(person, Fraction(0)) + number * experiment.costs[level]
+        sent[person] = sent.get(person, 0) + number
+    if not spent:
+        return {"count": 0, "max_responses": experiment.cap, "epsilon": None, "delta": None}
+    ordered = sorted(spent.values())
+    most = max(sent.values())
+    delta = experiment.guarantee.delta
+    return {
+        "count": len(ordered),
+        "max_responses": experiment.cap,
+        "epsilon": {str(q): str(ordered[min(int(q * len(ordered)), len(ordered) - 1)]) for q in QUANTILES},
+        "delta": group(float(experiment.epsilon or 0), delta, most)[1] if delta else 0.0,
+    }
+
+
+def series(connection: Connection, run: Run, points: int) -> dict[str, Any]:
+    """Counts by arm over time, in at most so many steps of whole minutes."""
+    experiment = run.experiment
+    where = traffic.c.experiment == experiment.id
+    first, last = connection.execute(
+        sa.select(sa.func.min(traffic.c.minute), sa.func.max(traffic.c.minute)).where(where)
+    ).one()
+    if first is None:
+        return {"experiment": experiment.name, "step_seconds": 60, "points": []}
+    step = max(1, math.ceil((last - first + 1) / points))
+    slot = (
+        (traffic.c.minute - first) / step
+        if connection.dialect.name == "sqlite"
+        else sa.func.div(traffic.c.minute - first, step)
+    )
+    slot = sa.cast(slot, sa.Integer)
+    found = connection.execute(
+        sa.select(slot.label("slot"), traffic.c.arm, *(sa.func.sum(traffic.c[name]) for name in COUNTS))
+        .where(where)
+        .group_by("slot", traffic.c.arm)
+        .order_by("slot", traffic.c.arm)
+    ).all()
+    rows: dict[int, dict[str, Any]] = {}
+    for number, arm, *counts in found:
+        at = 60 * (first + int(number) * step)
+        point = rows.setdefault(int(number), {"time": at, "arms": {}})
+        point["arms"][experiment.arms[arm]] = dict(zip(COUNTS, map(int, counts), strict=True))
+    for point in rows.values():
+        decided = sum(one["decisions"] for one in point["arms"].values())
+        for one in point["arms"].values():
+            one["share"] = one["decisions"] / decided if decided else None
+    return {"experiment": experiment.name, "step_seconds": 60 * step, "points": list(rows.values())}
+
+
+def ledger(connection: Connection, run: Run, after: int, limit: int) -> dict[str, Any]:
+    """Every release and what it cost. Stints share no reward: each reward loses what the release of its stint cost."""
+    experiment = run.experiment
+    found = connection.execute(
+        sa.select(releases)
+        .where((releases.c.experiment == experiment.id) & (releases.c.number > after))
+        .order_by(releases.c.number, releases.c.arm)
+        .limit(limit)
+    ).all()
+    entries = [
+        {
+            "release": row.number,
+            "arm": experiment.arms[row.arm],
+            "responses": row.responses,
+            "closed_by": row.reason,
+            "time": row.at / 1000,
+            "mean": row.mean,
+            "epsilon": row.epsilon,
+        }
+        for row in found
+    ]
+    return {
+        "experiment": experiment.name,
+        "guarantee": experiment.guarantee.to_json(),
+        "unit": "one reward",
+        "releases": run.state.version,
+        "worst_reward": _worst(connection, experiment),
+        "entries": entries,
+        "next": entries[-1]["release"] if len(entries) == limit else None,
+        "users": users(connection, experiment),
+    }
+
+
+def _worst(connection: Connection, experiment: Experiment) -> str | None:
+    """The largest epsilon that any reward has lost so far, checked by the ledger where stints are released."""
+    if experiment.trust == "none":
+        return None
+    if experiment.trust == "local":
+        used = sa.select(answers.c.level).where(answers.c.experiment == experiment.id).distinct()
+        return str(max((experiment.costs[level] for (level,) in connection.execute(used)), default=Fraction(0)))
+    if not experiment.by_stint:  # the curator's own composition keeps every reward within the claim
+        any_ = connection.execute(
+            sa.select(releases.c.number).where(releases.c.experiment == experiment.id).limit(1)
+        ).first()
+        return str(experiment.epsilon) if any_ else "0"
+    book = Ledger(experiment.epsilon or Fraction(1))
+    rows = sa.select(releases.c.number, releases.c.epsilon).where(releases.c.experiment == experiment.id)
+    for number, cost in connection.execute(rows):
+        book.enter(f"release {number}", {f"rewards of stint {number}": cost})
+    return str(book.worst())
+
+
+def audit_log(connection: Connection, run: Run, after: int, limit: int) -> dict[str, Any]:
+    """Who changed what, and when."""
+    found = connection.execute(
+        sa.select(audit)
+        .where((audit.c.experiment == run.experiment.id) & (audit.c.id > after))
+        .order_by(audit.c.id)
+        .limit(limit)
+    ).all()
+    entries = [
+        {"id": row.id, "time": row.at / 1000, "who": row.who, "action": row.action, "detail": json.loads(row.detail)}
+        for row in found
+    ]
+    return {
+        "experiment": run.experiment.name,
+        "entries": entries,
+        "next": entries[-1]["id"] if len(entries) == limit else None,
+    }
+
+
+def export(connection: Connection, run: Run) -> Iterator[list[Any]]:
+    """Every decision and what became of it, as rows of ``COLUMNS``. A reward is never among them."""
+    experiment = run.experiment
+    join = sa.and_(
+        answers.c.experiment == decisions.c.experiment,
+        answers.c.decision == decisions.c.decision,
+        answers.c.item >= decisions.c.first,
+        answers.c.item < decisions.c.first + decisions.c["items"],
+    )
+    query = (
+        sa.select(decisions, answers.c.item, answers.c.received, answers.c.outcome, answers.c.response)
+        .select_from(decisions.outerjoin(answers, join))
+        .where(decisions.c.experiment == experiment.id)
+        .order_by(decisions.c.decision, decisions.c.first, answers.c.item)
+    )
+    current: tuple[Any, Any] | None = None
+    answered: dict[int, Any] = {}
+    last: Any = None
+    for row in connection.execution_options(yield_per=1000).execute(query):
+        if (row.decision, row.first) != current:
+            if last is not None:
+                yield from _items(experiment, last, answered)
+            current, answered, last = (row.decision, row.first), {}, row
+        if row.item is not None:
+            answered[row.item] = row
+    if last is not None:
+        yield from _items(experiment, last, answered)
+
+
+def _items(experiment: Experiment, row: Any, answered: dict[int, Any]) -> Iterator[list[Any]]:
+    level = None if row.level == SILENT or experiment.trust == "none" else str(experiment.costs[row.level])
+    for item in range(row.first, row.first + row.items):
+        answer = answered.get(item)
+        yield [
+            row.decision if row.lease == 0 else f"{row.decision}.{item}",
+            experiment.arms[row.arm],
+            KINDS[row.kind],
+            row.propensity,
+            row.version,
+            row.made / 1000,
+            level,
+            None if answer is None else answer.received / 1000,
+            None if answer is None else answer.outcome,
+            None if answer is None else answer.response,
+        ]
+
+
+def as_csv(rows: Iterator[list[Any]]) -> Iterator[bytes]:
+    """The export as CSV, in pieces."""
+    yield _line(list(COLUMNS))
+    for row in rows:
+        yield _line(row)
+
+
+def _line(row: list[Any]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(row)
+    return text.getvalue().encode()

@@ -1,0 +1,395 @@
+"""A server without its network: it opens the store, holds the running experiments, and takes what is asked of it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+import structlog
+from sqlalchemy.engine import Connection
+
+from dpbandits.errors import InputError
+from dpbandits.exact import SystemNoise
+from dpbandits.service import access
+from dpbandits.service.books import Ask, Choices, Run, Tell
+from dpbandits.service.clock import Clock
+from dpbandits.service.embedded import Control, Embedded, Tick, released_rows
+from dpbandits.service.experiment import Experiment, Settings
+from dpbandits.service.keyring import Keyring
+from dpbandits.service.logs import where
+from dpbandits.service.metrics import Metrics
+from dpbandits.service.problems import Problem
+from dpbandits.service.settings import ServerSettings
+from dpbandits.service.shared import Shared
+from dpbandits.service.state import State, extended
+from dpbandits.service.store import Store
+from dpbandits.service.tables import api_keys, audit, experiments, releases, requests, states
+from dpbandits.service.witness import Witness
+from dpbandits.service.writer import Unavailable, Writer
+
+__all__ = ["Service"]
+
+log = structlog.get_logger("dpbandits")
+
+TICK = 0.25  # seconds between looks at what is due
+REREAD = 2.0  # seconds between looks at keys that were made or revoked elsewhere
+RESTORED = "an old copy of the database was restored: noise would be drawn a second time; start a new experiment"
+
+
+class Service:
+    """One process of a server."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self.runs: dict[int, Run] = {}
+        self.names: dict[str, Run] = {}
+        self.valid: dict[str, access.ApiKey] = {}
+        self.store = Store(settings.store, synchronous=settings.synchronous)
+        self.keys = Keyring.open(settings.keys)
+        self._keys_at = settings.keys.stat().st_mtime_ns
+        self.ready = False
+        self.stopping = False
+        self._looking = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def open(self) -> None:
+        """Open and check everything; raises what is wrong."""
+        self.store.lock()
+        self.store.migrate()
+        self.lasting = self.store.durable
+        self.witness = None if self.store.path is None and self.store.embedded else Witness(self.settings.witness)
+        self.rotate_if_due()
+        seen = {} if self.witness is None else self.witness.seen()  # before the states: other workers go on meanwhile
+        with self.store.opened() as connection, connection.begin():
+            latest = connection.execute(sa.select(sa.func.max(states.c.at))).scalar() or 0
+            self.clock = Clock(not_before=latest / 1000)
+            self.load(connection)
+            self._read_keys(connection)
+            self._stop_restored(connection, seen)
+        drawn = [
+            run.experiment.name for run in self.runs.values() if run.experiment.server_draws and run.experiment.active
+        ]
+        if drawn and self.lasting:
+            raise InputError("store", f"must keep what it is given, for {drawn[0]}: {self.lasting}")
+        parts = (self.store, self.keys, self.clock, self.witness, self.runs, self.metrics)
+        self.books = Embedded(*parts) if self.store.embedded else Shared(*parts, reload=self.load)
+        self.writer: Writer[Any] = Writer(self.books.commit)
+        self.ready = True
+
+    async def start(self) -> None:
+        """Open, and look after what is due."""
+        if not self.ready:
+            await asyncio.to_thread(self.open)
+        self._tasks = [
+            asyncio.create_task(self._tend(TICK, self._tick)),
+            asyncio.create_task(self._tend(REREAD, self._reread)),
+        ]
+        if isinstance(self.books, Shared):
+            self.books.lead()
+        log.info("started", store=self.store.url.render_as_string(), experiments=len(self.runs))
+
+    async def stop(self) -> None:
+        """Finish what is waiting, and close everything."""
+        if not self.ready:
+            return
+        self.ready = False
+        for task in self._tasks:
+            task.cancel()
+        for task in self._tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        await asyncio.to_thread(self.close)
+        log.info("stopped")
+
+    def close(self) -> None:
+        """Close everything."""
+        self.writer.stop()
+        self.books.close()
+        if self.witness is not None:
+            self.witness.close()
+        self.store.close()
+
+    # Looking after things
+
+    async def _tend(self, seconds: float, do: Callable[[], Any]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await do()
+            except Unavailable as error:
+                log.warning("unavailable", reason=str(error))
+            except Exception as error:
+                log.error("failed", task=getattr(do, "__name__", "task"), where=where(error))
+
+    async def _tick(self) -> None:
+        now = self.clock()
+        due = [run for run in self.runs.values() if run.experiment.active and run.state.desk.closing[0] < now]
+        if self.store.embedded and due and any(run.experiment.by_stint and run.state.desk.asked[0] for run in due):
+            await self.writer.submit(Tick())
+
+    async def _reread(self) -> None:
+        changed = self.settings.keys.stat().st_mtime_ns
+        if changed != self._keys_at:
+            self._keys_at = changed
+            self._take_keys(Keyring.open(self.settings.keys))
+        await asyncio.to_thread(self._read_elsewhere)
+
+    def _read_elsewhere(self) -> None:
+        with self.store.readers.connect() as connection:
+            self._read_keys(connection)
+
+    def rotate_if_due(self) -> None:
+        """Renew the key that signs tokens, where it is old enough. Tokens that are out stay valid."""
+        if time.time() - self.keys.age > 86_400 * self.settings.token_key_days:
+            self._take_keys(self.keys.rotated(self.settings.keys))
+
+    def _take_keys(self, keys: Keyring) -> None:
+        self.keys = keys
+        if hasattr(self, "books"):
+            self.books.keys = keys
+
+    def _read_keys(self, connection: Connection) -> None:
+        live = sa.select(api_keys).where(api_keys.c.revoked.is_(None))
+        self.valid = {row.id: access.ApiKey(*row) for row in connection.execute(live)}
+
+    # Experiments
+
+    def load(self, connection: Connection, only: int | None = None) -> None:
+        """Read experiments and their states."""
+        for row in connection.execute(_all(only)).mappings().all():
+            self._hold(self._run(row))
+
+    def stored(self, connection: Connection, number: int) -> Run:
+        """An experiment as it is on disk."""
+        return self._run(connection.execute(_all(number)).mappings().one())
+
+    def _run(self, row: Any) -> Run:
+        experiment = Experiment(
+            row["id"],
+            Settings.model_validate_json(row["settings"]),
+            status=row["status"],
+            revision=row["revision"],
+            created=row["created"] / 1000,
+            added=json.loads(row["added"]),
+            paused=frozenset(json.loads(row["paused"])),
+            own=self.settings.own_policies,
+            keys=self.keys,
+        )
+        state = State(experiment.policy, experiment.window)
+        state.thaw(msgspec.json.decode(self.keys.unseal(bytes(row["state"]), experiment.name.encode())))
+        state.pause(experiment.paused)
+        return Run(experiment, state, row["epoch"], row["draws"], row["changed"])
+
+    async def probe(self) -> None:
+        """Store something, or raise why it cannot be."""
+        row = {"key": "probe", "digest": "", "answer": "{}", "at": int(self.clock() * 1000)}
+
+        def act(connection: Connection) -> None:
+            connection.execute(sa.delete(requests).where(requests.c.key == "probe"))
+            connection.execute(sa.insert(requests).values(**row))
+
+        await self.writer.submit(Control(act))
+
+    def _hold(self, run: Run) -> None:
+        run.state.deputy = not self.store.embedded
+        self.runs[run.experiment.id] = run
+        self.names[run.experiment.name] = run
+
+    def _stop_restored(self, connection: Connection, seen: dict[str, int]) -> None:
+        """Stop experiments of which noise was drawn that this database does not know of."""
+        for run in self.runs.values():
+            experiment = run.experiment
+            if (
+                experiment.server_draws
+                and seen.get(experiment.witnessed, 0) > run.draws
+                and experiment.status != "halted"
+            ):
+                self._change(connection, run, "dpbandits", "halt", {"reason": RESTORED}, status="halted")()
+                log.error("halted", experiment=experiment.name, reason=RESTORED)
+
+    def find(self, name: str) -> Run:
+        """The experiment of this name."""
+        run = self.names.get(name)
+        if run is None:
+            raise Problem(404, f"there is no experiment '{name:.100}'")
+        return run
+
+    async def look_up(self, name: str) -> Run:
+        """The experiment of this name, which another worker may just have made."""
+        if name not in self.names and not self.store.embedded:
+            await self.look_again()
+        return self.find(name)
+
+    async def look_again(self) -> None:
+        """Read the experiments that other workers have made, for one request at a time."""
+        async with self._looking:
+            await asyncio.to_thread(self._load_new)
+
+    def _load_new(self) -> None:
+        with self.store.readers.connect() as connection:
+            for number in connection.execute(sa.select(experiments.c.id)).scalars().all():
+                if number not in self.runs:
+                    self.load(connection, number)
+
+    async def create(self, asked: Settings, who: str, key: str | None) -> dict[str, Any]:
+        """A new experiment. With an idempotency key, the same request again gets the same answer."""
+        digest = hashlib.sha256(asked.model_dump_json().encode()).hexdigest()
+        made: list[Run] = []
+
+        def act(connection: Connection) -> dict[str, Any]:
+            if key is not None:
+                before = connection.execute(sa.select(requests).where(requests.c.key == key)).first()
+                if before is not None:
+                    if before.digest != digest:
+                        raise Problem(422, "Idempotency-Key was used before, with another request")
+                    return json.loads(before.answer)
+            answer = self._insert(connection, asked, who, made)
+            if key is not None:
+                at = int(self.clock() * 1000)
+                connection.execute(sa.insert(requests).values(key=key, digest=digest, answer=json.dumps(answer), at=at))
+            return answer
+
+        def then() -> None:
+            for run in made:
+                self._hold(run)
+
+        return await self.writer.submit(Control(act, then))
+
+    def _insert(self, connection: Connection, asked: Settings, who: str, made: list[Run]) -> dict[str, Any]:
+        at = int(self.clock() * 1000)
+        if connection.execute(sa.select(experiments.c.id).where(experiments.c.name == asked.name)).first():
+            raise Problem(409, f"name is taken: there is an experiment '{asked.name}'", parameter="name")
+        draft = Experiment(0, asked, own=self.settings.own_policies, keys=self.keys)
+        if draft.server_draws and self.lasting:
+            raise InputError("policy", f"{draft.policy.name} needs a store that keeps what it is given: {self.lasting}")
+        if not self.store.embedded and not draft.decided_anywhere:
+            raise InputError("policy", f"{draft.policy.name} cannot be decided by several workers: use SQLite")
+        row = {"name": asked.name, "settings": asked.model_dump_json(), "status": "running", "created": at}
+        number = connection.execute(
+            sa.insert(experiments).values(**row, added="[]", paused="[]", revision=1).returning(experiments.c.id)
+        ).scalar_one()
+        experiment = Experiment(
+            number, asked, revision=1, created=at / 1000, own=self.settings.own_policies, keys=self.keys
+        )
+        state = State(experiment.policy, experiment.window)
+        if not self.store.embedded:
+            state.open(at / 1000, SystemNoise(), Choices())
+        run = Run(experiment, state)
+        connection.execute(
+            sa.insert(states).values(
+                experiment=number, epoch=0, version=0, draws=0, changed=0, at=at, state=self._sealed(run)
+            )
+        )
+        self._log(connection, number, who, "create", asked.model_dump(mode="json"))
+        made.append(run)
+        return experiment.to_json()
+
+    def _sealed(self, run: Run) -> bytes:
+        return self.keys.seal(msgspec.json.encode(run.state.freeze()), run.experiment.name.encode())
+
+    def _log(self, connection: Connection, number: int, who: str, action: str, detail: dict[str, Any]) -> None:
+        at = int(self.clock() * 1000) if hasattr(self, "clock") else 0
+        row = {"experiment": number, "at": at, "who": who, "action": action, "detail": json.dumps(detail)}
+        connection.execute(sa.insert(audit).values(**row))
+
+    async def change(self, name: str, who: str, action: str, how: Callable[[Run], dict[str, Any]]) -> dict[str, Any]:
+        """Change an experiment: ``how`` says which fields of its row, or refuses."""
+        run = await self.look_up(name)
+        later: list[Callable[[], None]] = []
+
+        def act(connection: Connection) -> dict[str, Any]:
+            fields = how(self.runs[run.experiment.id])
+            later.append(self._change(connection, run, who, action, fields.pop("detail", {}), **fields))
+            return self._renewed(run, fields)[0].to_json()
+
+        return await self.writer.submit(Control(act, lambda: later[0]()))
+
+    def _renewed(self, run: Run, fields: dict[str, Any]) -> tuple[Experiment, State]:
+        before = run.experiment
+        experiment = Experiment(
+            before.id,
+            fields.get("settings", before.settings),
+            status=fields.get("status", before.status),
+            revision=before.revision + 1,
+            created=before.created,
+            added=fields.get("added", before.added),
+            paused=fields.get("paused", before.paused),
+            own=self.settings.own_policies,
+            keys=self.keys,
+        )
+        state = run.state.copy()
+        if len(experiment.arms) > len(before.arms):
+            state = extended(state, experiment.policy)
+        return experiment, state
+
+    def _change(
+        self, connection: Connection, run: Run, who: str, action: str, detail: dict[str, Any], **fields: Any
+    ) -> Callable[[], None]:
+        """Write a change; what is to be done in memory once it is on disk."""
+        if isinstance(getattr(self, "books", None), Shared):
+            self.books.refresh(connection, run.experiment.id)  # type: ignore[union-attr]
+            run = self.runs[run.experiment.id]
+        experiment, state = self._renewed(run, fields)
+        newly = experiment.paused - run.experiment.paused
+        at = int(self.clock() * 1000)
+        state.pause(experiment.paused)
+        for arm in newly:
+            state.close_on(arm, SystemNoise())
+        drawn = int(experiment.server_draws and bool(state.released))
+        made = Run(experiment, state, run.epoch, run.draws + drawn, run.changed + 1)
+        connection.execute(
+            sa.update(experiments)
+            .where(experiments.c.id == experiment.id)
+            .values(
+                settings=experiment.settings.model_dump_json(),
+                status=experiment.status,
+                added=json.dumps(experiment.added),
+                paused=json.dumps(sorted(experiment.paused)),
+                revision=experiment.revision,
+            )
+        )
+        if newly or len(experiment.arms) > len(run.experiment.arms):
+            self._write_state(connection, run, made, at)
+        self._log(connection, experiment.id, who, action, detail)
+
+        def then() -> None:
+            self._hold(made)
+            if drawn and self.witness is not None:
+                self.witness.record({experiment.witnessed: made.draws})
+
+        return then
+
+    def _write_state(self, connection: Connection, before: Run, made: Run, at: int) -> None:
+        columns = [column.name for column in releases.columns]
+        for row in released_rows(made, made.state, {}, at) if made.draws > before.draws else []:
+            connection.execute(sa.insert(releases).values(dict(zip(columns, row, strict=True))))
+        written = connection.execute(
+            sa.update(states)
+            .where((states.c.experiment == made.experiment.id) & (states.c.changed == before.changed))
+            .values(version=made.state.version, draws=made.draws, changed=made.changed, at=at, state=self._sealed(made))
+        )
+        if written.rowcount == 0:
+            raise Unavailable("another worker changed the experiment at the same time")
+
+    # Decisions and responses
+
+    async def ask(self, ask: Ask) -> bytes:
+        """Decisions, as JSON, once they are on disk."""
+        return await self.writer.submit(ask)
+
+    async def tell(self, tell: Tell) -> list[tuple[str, str]]:
+        """What became of each response, once that is on disk."""
+        return await self.writer.submit(tell)
+
+
+def _all(only: int | None) -> sa.Select[Any]:
+    query = sa.select(experiments, states).join(states, states.c.experiment == experiments.c.id)
+    return query if only is None else query.where(experiments.c.id == only)

@@ -1,0 +1,104 @@
+"""Serving: what is checked before, and how the processes are started."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from types import FrameType
+from typing import Any
+
+import sqlalchemy as sa
+import uvicorn
+
+from dpbandits.errors import InputError
+from dpbandits.service import access
+from dpbandits.service.app import App
+from dpbandits.service.logs import configure
+from dpbandits.service.service import Service
+from dpbandits.service.settings import ServerSettings
+from dpbandits.service.store import Store
+
+__all__ = ["check", "serve", "worker"]
+
+SETTINGS = "DPBANDITS_SERVING"  # how the processes of a server are told their settings
+GRACE = 10  # seconds that open connections get when the server stops
+
+
+def check(settings: ServerSettings) -> list[str]:
+    """What is wrong, in one line each; nothing is changed. A ``note:`` does not prevent the start."""
+    found: list[str] = []
+    try:
+        store = Store(settings.store, synchronous=settings.synchronous)
+        keys: list[access.ApiKey] = []
+        if not store.embedded or (store.path is not None and store.path.exists()):
+            with store.opened() as connection:
+                if sa.inspect(connection).has_table("api_keys"):
+                    keys = [key for key in access.keys(connection) if key.revoked is None]
+            if store.durable:
+                found.append(f"note: central experiments will be refused: {store.durable}")
+        if settings.workers > 1 and store.embedded:
+            found.append(f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://...")
+        if not settings.loopback and not keys:
+            found.append(
+                f"host is {settings.host}, which others can reach, and there is no API key: "
+                "make one with dpbandits key create --role admin NAME"
+            )
+        store.close()
+    except InputError as error:
+        found.append(str(error))
+    if settings.keys.exists() and settings.keys.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        found.append(f"keys is readable by others: chmod 600 {settings.keys}")
+    if settings.port:
+        with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((settings.host, settings.port))
+            except OSError as error:
+                found.append(f"port {settings.port} of {settings.host} cannot be used: {error.strerror}")
+    return found
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn, which tells the service that it stops, so that streams of events end."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._service.stopping = True
+        super().handle_exit(sig, frame)
+
+
+def serve(settings: ServerSettings) -> None:
+    """Serve until the process is told to stop."""
+    wrong = [line for line in check(settings) if not line.startswith("note:")]
+    if wrong:
+        raise InputError("serve", f": {wrong[0]}")
+    configure(settings.log_format)
+    options: dict[str, Any] = {
+        "host": settings.host,
+        "port": settings.port,
+        "loop": "uvloop",
+        "http": "httptools",
+        "ws": "none",
+        "access_log": False,
+        "log_config": None,
+        "server_header": False,
+        "timeout_graceful_shutdown": GRACE,
+    }
+    if settings.workers > 1:
+        os.environ[SETTINGS] = settings.model_dump_json()
+        uvicorn.run("dpbandits.service.serving:worker", factory=True, workers=settings.workers, **options)
+        return
+    service = Service(settings)
+    service.open()
+    _Server(uvicorn.Config(App(service), **options), service).run()
+
+
+def worker() -> App:
+    """One of several processes."""
+    settings = ServerSettings.model_validate_json(os.environ[SETTINGS])
+    configure(settings.log_format)
+    return App(Service(settings))

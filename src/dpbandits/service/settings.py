@@ -1,0 +1,84 @@
+"""Settings of a server: flags, then ``DPBANDITS_*`` in the environment, then a TOML file, then the defaults."""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from dpbandits.checks import nearest
+from dpbandits.errors import InputError
+
+__all__ = ["ServerSettings"]
+
+
+class ServerSettings(BaseSettings):
+    """Everything that can be set.
+
+    >>> ServerSettings.read(port=80).port
+    80
+    >>> ServerSettings.read(prot=80)
+    Traceback (most recent call last):
+    dpbandits.errors.InputError: prot is not a setting: did you mean port?
+    """
+
+    model_config = SettingsConfigDict(env_prefix="DPBANDITS_", extra="forbid")
+
+    store: str = Field("sqlite:///dpbandits.db", description="sqlite:///FILE, or postgresql://... for several workers.")
+    synchronous: Literal["full", "extra", "normal", "off"] = Field("full", description="How SQLite writes to the disk.")
+    keys: Path = Field(Path("dpbandits.keys"), description="The file with the server's secrets.")
+    witness: str = Field("sqlite:///dpbandits.witness", description="Where draws are counted, outside the store.")
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=0, le=65535)
+    workers: int = Field(1, ge=1, le=64, description="Processes; more than 1 needs PostgreSQL.")
+    log_format: Literal["json", "console"] = "console"
+    access_log: bool = Field(False, description="Whether every request is logged, and not only those that fail.")
+    max_body: int = Field(1_048_576, ge=1024, description="The largest request, in bytes.")
+    rate_limit: float | None = Field(None, gt=0, description="Requests a second, for each key or address.")
+    token_key_days: float = Field(30.0, gt=0, description="How often the key that signs tokens is renewed.")
+    own_policies: list[str] = Field(default_factory=list, description="module:function names that may be used.")
+
+    @classmethod
+    def read(cls, config: str | Path | None = None, **flags: Any) -> ServerSettings:
+        """The settings from flags, the environment and a file, or one line that says what is wrong."""
+        given = _file(config)
+        for name in (*given, *flags):
+            if name not in cls.model_fields:
+                raise InputError(name, f"is not a setting: {nearest(name, cls.model_fields)}")
+
+        class Reading(cls):  # type: ignore[valid-type, misc]
+            @classmethod
+            def settings_customise_sources(
+                cls, settings_cls: Any, init_settings: Any, env_settings: Any, *_: Any, **__: Any
+            ) -> tuple[PydanticBaseSettingsSource, ...]:
+                return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=given)
+
+        try:
+            return cls.model_construct(**Reading(**flags).model_dump())
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0]) if first["loc"] else "settings"
+            raise InputError(name, f": {first['msg']}, got {first['input']!r:.80}") from None
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def _file(config: str | Path | None) -> dict[str, Any]:
+    if config is None:
+        return {}
+    try:
+        return tomllib.loads(Path(config).read_text())
+    except OSError as error:
+        raise InputError("config", f"cannot be read: {config}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError("config", f"must be a TOML file: {config}: {error}") from None

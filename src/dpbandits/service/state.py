@@ -1,0 +1,304 @@
+"""What one experiment has learned: the desk, the agent and the curator of a policy, and what is still on its way.
+
+It is ``live.Live`` without the decisions that are open: those are in the database, and what the rules need of them is
+in their tokens. Of open decisions only numbers are kept, by arm and by time, so that memory does not grow with traffic.
+Time, noise and chance are arguments. Nothing is stored here: whoever holds a state works on a copy of it, stores what
+``freeze`` writes, and forgets the old one only when the new one is on disk.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from dpbandits.curators.awaiting import awaiting
+from dpbandits.errors import InputError
+from dpbandits.live import Desk
+from dpbandits.parts import arrays, copied, freeze, in_plain_python, thaw
+from dpbandits.policies.policy import Policy
+from dpbandits.privacy.ledger import LedgerError
+from dpbandits.protocols import Releases
+
+__all__ = ["Release", "State", "extended"]
+
+#: A window is divided into this many parts; decisions of one part count as waiting until the window of the last ends.
+PARTS = 32
+
+#: How a paused arm looks to the agent: known to pay nothing.
+MANY = 1e15
+
+
+class Release(NamedTuple):
+    """What was released when a stint closed."""
+
+    stint: int
+    arm: int
+    responses: int
+    asked: int
+    mean: float
+
+    @property
+    def reason(self) -> str:
+        """Why the stint closed."""
+        return "count" if self.responses >= self.asked else "deadline"
+
+
+class State:
+    """One policy with its memory.
+
+    >>> from dpbandits import policies
+    >>> from dpbandits.exact import SystemNoise
+    >>> rng, noise = np.random.default_rng(0), SystemNoise()
+    >>> state = State(policies.adap_ucb(2, epsilon=1.0), window=60.0)
+    >>> [state.decide(0.0, noise, rng) for _ in range(3)]  # (arm, stint): one arm is served until something comes
+    [(0, 1), (0, 1), (0, 1)]
+    >>> state.receive(0, 1, 0.0, 1.0, 0.0, 1.0, noise), state.version, state.decide(1.0, noise, rng)
+    (True, 1, (1, 2))
+    """
+
+    def __init__(self, policy: Policy, window: float) -> None:
+        policy = policy.fresh()
+        desk = Desk.start(policy.arms, by_stint=policy.curator.by_stint, window=window)
+        self._take(policy, desk, policy.agent, policy.curator, {}, frozenset())
+
+    def _take(
+        self,
+        policy: Policy,
+        desk: Desk,
+        agent: Any,
+        curator: Any,
+        waiting: dict[int, list[float]],
+        paused: frozenset[int],
+    ) -> None:
+        self.policy, self.parts, self.waiting = policy, {"desk": desk, "agent": agent, "curator": curator}, waiting
+        self.desk, self.agent, self.curator = in_plain_python(desk), in_plain_python(agent), in_plain_python(curator)
+        self.releases: Releases = awaiting(self.curator, self.desk.out, desk.window)
+        self.released: list[Release] = []  # since this copy was made
+        self.served = 0  # decisions, whoever made them
+        self.deputy = False  # whether this is a copy that decides while another one folds: it never draws noise
+        self._kept = _Kept(self) if desk.by_stint else self.curator
+        self._part = desk.window / PARTS if desk.window < math.inf else math.inf
+        self._look = -math.inf  # when the oldest decisions stop waiting, at the earliest
+        self.pause(paused)
+
+    def copy(self) -> Self:
+        """The same state with memory of its own."""
+        made = object.__new__(type(self))
+        desk, agent, curator = (copied(part) for part in self.parts.values())
+        waiting = {part: list(row) for part, row in self.waiting.items()}
+        made._take(self.policy, desk, agent, curator, waiting, self.paused)
+        made.served, made.deputy, made._look = self.served, self.deputy, self._look
+        return made
+
+    @property
+    def version(self) -> int:
+        """How often something was released: whole stints, or every response that was used."""
+        return int(self.desk.closed[0] if self.desk.by_stint else self.desk.folded[0])
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions were made by the policy."""
+        return int(self.desk.decisions[0])
+
+    @property
+    def over(self) -> bool:
+        """Whether all rounds are played of a policy that is made for a number of rounds."""
+        return self.policy.horizon is not None and self.decisions >= self.policy.horizon
+
+    def decide(self, now: float, noise: Any, choices: Any) -> tuple[int, int]:
+        """(arm, stint) of the next decision."""
+        self.tick(now, noise)
+        if self.deputy and self.desk.by_stint:
+            stint = self.desk.stint[0] if self.desk.asked[0] > 0 else 0
+            self.note(self.desk.arm[0], stint, now)
+            return int(self.desk.arm[0]), stint
+        arm = self.desk.decide(self._seen, self._kept, self.agent, now, noise, choices)
+        self._wait(arm, now)
+        return arm, self.desk.stint[0]
+
+    def peek(self, now: float, noise: Any, choices: Any) -> int:
+        """The arm that the policy would choose, for a user of whom nothing is taken."""
+        self.open(now, noise, choices)
+        if self.desk.by_stint or self.over or next(arrays(self.parts["agent"]), None) is not None:
+            return int(self.desk.arm[0])
+        return int(self.agent.act(self._seen, self.desk.decisions[0] + 1, choices)[0])
+
+    def current(self) -> tuple[int, int]:
+        """(arm, stint) of the open stint, or (-1, 0)."""
+        return (self.desk.arm[0], self.desk.stint[0]) if self.desk.asked[0] > 0 else (-1, 0)
+
+    def open(self, now: float, noise: Any, choices: Any) -> None:
+        """Open the next stint now, so that others can hand out its decisions."""
+        self.tick(now, noise)
+        if self.desk.by_stint and self.desk.asked[0] == 0 and not (self.over or self.deputy):
+            self.desk.open(self._seen, self.agent, choices)
+
+    def note(self, arm: int, stint: int, now: float) -> None:
+        """Count a decision that was made elsewhere, or that the policy did not choose (stint 0)."""
+        self.desk.hand_out(arm, stint, now)
+        self._wait(arm, now)
+
+    def receive(self, arm: int, stint: int, made: float, value: float, level: float, now: float, noise: Any) -> bool:
+        """Fold a response; whether it was used."""
+        self.tick(now, noise)
+        row = self.waiting.get(self._part_of(made))
+        if row is None or row[1 + arm] == 0:  # it is no longer waited for
+            self.desk.late[0] += 1
+            return False
+        row[1 + arm] -= 1
+        return self.desk.receive(self._kept, arm, stint, made, value, level, now, noise)
+
+    def miss(self, arm: int, made: float) -> None:
+        """A response came, and is not used: its decision no longer waits."""
+        row = self.waiting.get(self._part_of(made))
+        if row is not None and row[1 + arm] > 0:
+            row[1 + arm] -= 1
+            self.desk.out[arm] -= 1
+        self.desk.late[0] += 1
+
+    def tick(self, now: float, noise: Any) -> None:
+        """Let time pass: close a stint whose window is over, and no longer wait for what is too late."""
+        if not self.deputy:
+            self.desk.tick(self._kept, now, noise)
+        if now < self._look or self.desk.window == math.inf:
+            return
+        self._look = math.inf
+        for part, (latest, *counts) in list(self.waiting.items()):
+            over = latest + self.desk.window
+            if over < now:
+                del self.waiting[part]
+                for arm, count in enumerate(counts):
+                    self.desk.out[arm] -= int(count)
+            else:
+                self._look = min(self._look, over)
+
+    def _part_of(self, made: float) -> int:
+        return 0 if self._part == math.inf else int(made // self._part)
+
+    def _wait(self, arm: int, now: float) -> None:
+        part = self._part_of(now)
+        row = self.waiting.get(part)
+        if row is None:
+            row = self.waiting[part] = [now, *[0] * len(self.desk.out)]
+            self._look = -math.inf
+        row[0] = max(row[0], now)
+        row[1 + arm] += 1
+
+    def pause(self, paused: frozenset[int]) -> None:
+        """Show these arms to the agent as known to pay nothing."""
+        self.paused = paused
+        self._seen: Releases = _Masked(self.releases, paused) if paused else self.releases
+
+    def close_on(self, arm: int, noise: Any) -> None:
+        """Close the open stint if it is on this arm and anything came: nobody will be given the arm for a while."""
+        if self.desk.by_stint and self.current()[0] == arm and self.desk.arrived[0] > 0:
+            self.desk.close(self._kept, noise)
+
+    def freeze(self) -> dict[str, Any]:
+        """Everything that the future depends on but time and chance, JSON-ready. It holds open sums of rewards."""
+        record: dict[str, Any] = {name: freeze(part) for name, part in self.parts.items()}
+        for name in ("line", "closing"):
+            record["desk"][name] = [_written(x) for x in record["desk"][name]]
+        return {
+            **record,
+            "served": self.served,
+            "waiting": {str(part): row for part, row in self.waiting.items() if any(row[1:])},
+        }
+
+    def thaw(self, record: Mapping[str, Any]) -> None:
+        """Take over what ``freeze`` wrote, or refuse what does not fit."""
+        desk = {**record["desk"]}
+        for name in ("line", "closing"):
+            desk[name] = [float(x) for x in desk[name]]
+        for name, part in self.parts.items():
+            thaw(part, desk if name == "desk" else record[name])
+        self.waiting = {int(part): list(row) for part, row in record["waiting"].items()}
+        self.served, self._look = int(record["served"]), -math.inf
+
+
+def extended(state: State, policy: Policy) -> State:
+    """The same state with one more arm, where every statistic is an arm's own; refused where one is not.
+
+    >>> from dpbandits import policies
+    >>> state = extended(State(policies.ucb1(2), math.inf), policies.ucb1(3))
+    >>> len(state.desk.out)
+    3
+    """
+    made = State(policy, state.desk.window)
+    if not state.curator.others_stand:
+        raise InputError("add_arm", f"is not possible with {policy.name}: its statistics of all arms change together")
+    for name, part in state.parts.items():
+        _extend(part, made.parts[name], policy.name)
+    arms = state.policy.arms
+    made.waiting = {part: [*row, 0] for part, row in state.waiting.items()}
+    made.served = state.served
+    made.pause(state.paused)
+    assert len(made.desk.out) == arms + 1
+    return made
+
+
+def _extend(old: Any, new: Any, name: str) -> None:
+    for field, before, after in zip(old._fields, old, new, strict=True):
+        if isinstance(before, np.ndarray):
+            if before.shape[1:] != after.shape[1:] or len(after) - len(before) not in (0, 1):
+                raise InputError("add_arm", f"is not possible with {name}: {field} has no room for another arm")
+            after[: len(before)] = before
+        elif hasattr(before, "_fields"):
+            _extend(before, after, name)
+        elif before != after and field != "arms":
+            raise InputError(
+                "add_arm", f"is not possible with {name}: its {field} was made for the number of arms at the start"
+            )
+
+
+class _Kept:
+    """The curator of a state, whose releases are written down: each stint is released once."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state.curator, name)
+
+    def close(self, arm: int, rng: Any) -> None:
+        state, desk = self._state, self._state.desk
+        stint = int(desk.stint[0])
+        if state.released and state.released[-1].stint >= stint:
+            raise LedgerError(f"stint {stint} must be released once, got a second draw")
+        state.curator.close(arm, rng)
+        mean = float(state.curator.mean(arm))
+        state.released.append(Release(stint, arm, int(desk.arrived[0]), int(desk.asked[0]), mean))
+
+
+class _Masked:
+    """Releases in which some arms are known to pay nothing."""
+
+    __slots__ = ("_inner", "_paused")
+
+    def __init__(self, inner: Releases, paused: frozenset[int]) -> None:
+        self._inner, self._paused = inner, paused
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        return arm in self._paused or self._inner.ready(arm, confidence)
+
+    def mean(self, arm: int) -> float:
+        return 0.0 if arm in self._paused else self._inner.mean(arm)
+
+    def lowest(self, arm: int, ahead: int) -> float:
+        return 0.0 if arm in self._paused else self._inner.lowest(arm, ahead)
+
+    def samples(self, arm: int, ahead: int) -> float:
+        return MANY if arm in self._paused else self._inner.samples(arm, ahead)
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        return 0.0 if arm in self._paused else self._inner.width(arm, confidence, ahead)
+
+
+def _written(x: float) -> float | str:
+    """A number for JSON, which has no infinity."""
+    return x if math.isfinite(x) else str(x)

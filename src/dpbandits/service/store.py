@@ -1,0 +1,143 @@
+"""The database: how it is opened, locked, brought up to date, and asked whether it keeps what it is given."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, OperationalError
+
+from dpbandits.errors import InputError
+
+__all__ = ["Store"]
+
+#: How long a statement waits for a lock. The server is the only one that writes for long.
+BUSY = 5.0
+
+#: The number of PostgreSQL's advisory lock under which tables are created and changed.
+MIGRATING = 0x6470_6261
+
+#: What ``PRAGMA synchronous`` answers.
+SYNCHRONOUS = ("off", "normal", "full", "extra")
+
+
+class Store:
+    """A database of SQLite or PostgreSQL.
+
+    >>> store = Store("sqlite://")
+    >>> store.embedded, store.durable
+    (True, 'a database in memory is gone when the server stops')
+    """
+
+    def __init__(self, url: str, *, synchronous: str = "full") -> None:
+        try:
+            parsed = make_url(url)
+        except ArgumentError:
+            raise InputError("store", f"must be sqlite:///FILE or postgresql://..., got '{url}'") from None
+        self.embedded = parsed.get_backend_name() == "sqlite"
+        if not self.embedded and parsed.get_backend_name() != "postgresql":
+            raise InputError("store", f"must be sqlite:///FILE or postgresql://..., got '{parsed.render_as_string()}'")
+        if synchronous not in SYNCHRONOUS:
+            raise InputError("synchronous", f"must be one of {', '.join(SYNCHRONOUS)}, got '{synchronous}'")
+        self.url = parsed if self.embedded else parsed.set(drivername="postgresql+psycopg")
+        self.path = Path(parsed.database).absolute() if self.embedded and parsed.database else None
+        self.synchronous = synchronous
+        self._lock: int | None = None
+        self.engine = self._engine(writes=True)
+        self.readers = self._engine(writes=False) if self.path or not self.embedded else self.engine
+
+    def _engine(self, *, writes: bool) -> Engine:
+        if not self.embedded:
+            seen = {} if writes else {"isolation_level": "REPEATABLE READ"}  # readers see one state throughout
+            return sa.create_engine(
+                self.url, pool_pre_ping=True, pool_size=4, max_overflow=8, pool_timeout=BUSY, **seen
+            )
+        if self.path is None:
+            made = sa.create_engine("sqlite://", poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
+        else:
+            made = sa.create_engine(self.url, connect_args={"timeout": BUSY, "check_same_thread": False})
+
+        @sa.event.listens_for(made, "connect")
+        def prepared(connection: Any, _: object) -> None:
+            connection.isolation_level = None  # transactions begin where we say so
+            cursor = connection.cursor()
+            if writes:
+                cursor.execute("PRAGMA journal_mode = WAL")
+                cursor.execute(f"PRAGMA synchronous = {self.synchronous}")
+                cursor.execute("PRAGMA secure_delete = ON")
+            else:
+                cursor.execute("PRAGMA query_only = ON")
+            cursor.close()
+
+        @sa.event.listens_for(made, "begin")
+        def begin(connection: Connection) -> None:
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+        return made
+
+    def lock(self) -> None:
+        """Become the one process that writes this SQLite file. Two would starve each other."""
+        if self.path is None:
+            return
+        descriptor = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(descriptor)
+            raise InputError(
+                "store", f"is used by another server: {self.path}; stop that one, or use PostgreSQL for several"
+            ) from None
+        self._lock = descriptor
+
+    def migrate(self) -> None:
+        """Bring the tables up to date."""
+        with self.opened() as connection, connection.begin():
+            if not self.embedded:
+                connection.execute(sa.text("select pg_advisory_xact_lock(:n)"), {"n": MIGRATING})
+            config = Config()
+            config.set_main_option("script_location", "dpbandits.service:migrations")
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    @contextmanager
+    def opened(self) -> Iterator[Connection]:
+        """A connection, or one line that says why there is none."""
+        try:
+            connection = self.engine.connect()
+        except OperationalError as error:
+            where = self.path or self.url.render_as_string()
+            raise InputError("store", f"cannot be opened: {where}: {str(error.orig).strip()}") from None
+        with connection:
+            yield connection
+
+    @property
+    def durable(self) -> str:
+        """Why what was committed might be lost; empty where it is on disk."""
+        if self.embedded:
+            if self.path is None:
+                return "a database in memory is gone when the server stops"
+            with self.engine.connect() as connection:
+                kept = SYNCHRONOUS[int(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())]
+            return "" if kept in ("full", "extra") else f"synchronous is {kept}, and must be full"
+        with self.engine.connect() as connection:
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+                value = connection.exec_driver_sql(f"show {setting}").scalar_one()
+                if value == "off":
+                    return f"PostgreSQL's {setting} is off, and must be on"
+        return ""
+
+    def close(self) -> None:
+        """Close all connections, and let others write."""
+        self.engine.dispose()
+        self.readers.dispose()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None

@@ -1,0 +1,62 @@
+"""Tokens: a signed, single-use right to answer one decision. A token holds all that is needed to take the answer."""
+
+from __future__ import annotations
+
+import binascii
+import hmac
+import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import NamedTuple
+
+from dpbandits.service.keyring import USER, Keyring
+
+__all__ = ["Token", "read", "write"]
+
+TAG = 16  # bytes of the HMAC-SHA256 that are sent
+_HEAD = struct.Struct(">BIIHHBQqB")
+
+
+class Token(NamedTuple):
+    """What is signed."""
+
+    experiment: int
+    item: int  # which decision of a lease
+    arm: int
+    level: int  # which of the experiment's levels
+    kind: int  # who chose the arm
+    stint: int
+    made: int  # when, in milliseconds
+    user: bytes  # a pseudonym, or nothing
+    decision: str
+
+
+def write(token: Token, keys: Keyring) -> str:
+    """The text of a token.
+
+    >>> keys = Keyring.fresh()
+    >>> token = Token(1, 0, 2, 0, 0, 7, 1700000000000, b"", "d1")
+    >>> read(write(token, keys), keys) == token, read(write(token, keys)[:-4] + "AAAA", keys)
+    (True, None)
+    """
+    *numbers, user, decision = token
+    body = _HEAD.pack(keys.newest, *numbers, len(user)) + user + decision.encode()
+    tag = hmac.digest(keys.tokens[keys.newest], body, "sha256")[:TAG]
+    return urlsafe_b64encode(tag + body).rstrip(b"=").decode()
+
+
+def read(text: str, keys: Keyring) -> Token | None:
+    """The token in a text; None if it is not one of ours."""
+    try:
+        content = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        body = content[TAG:]
+        key, *numbers, size = _HEAD.unpack_from(body)
+    except (struct.error, binascii.Error, ValueError):
+        return None
+    secret = keys.tokens.get(key)
+    if secret is None or size not in (0, USER):
+        return None
+    if not hmac.compare_digest(hmac.digest(secret, body, "sha256")[:TAG], content[:TAG]):
+        return None
+    rest = body[_HEAD.size :]
+    experiment, item, arm, level, kind, stint, made = numbers
+    return Token(experiment, item, arm, level, kind, stint, made, rest[:size], rest[size:].decode())

@@ -1,0 +1,62 @@
+"""Requests that many tests send."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from starlette.testclient import TestClient
+
+
+def create(client: TestClient, name: str = "shop", **settings: Any) -> dict[str, Any]:
+    """An experiment; local with one bit by default."""
+    asked = {"name": name, "arms": ["red", "green", "blue"], "policy": "ldp-ucb-b", **settings}
+    if "epsilon" not in settings and "levels" not in settings and asked["policy"] != "ucb1":
+        asked["epsilon"] = "1"
+    answer = client.post("/v1/experiments", json=asked)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def decide(client: TestClient, name: str = "shop", **asked: Any) -> dict[str, Any]:
+    answer = client.post(f"/v1/experiments/{name}/decisions", json=asked)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def respond(client: TestClient, token: str, response: Any) -> str:
+    """The status that a response gets."""
+    return client.post("/v1/responses", json={"token": token, "response": response}).json()["status"]
+
+
+def reward(client: TestClient, token: str, value: Any) -> str:
+    return client.post("/v1/rewards", json={"token": token, "reward": value}).json()["status"]
+
+
+def read(client: TestClient, what: str, name: str = "shop") -> dict[str, Any]:
+    answer = client.get(f"/v1/experiments/{name}/{what}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def folded(client: TestClient, name: str = "shop") -> dict[str, Any]:
+    """The summary, once everything that was stored is folded."""
+    for _ in range(500):
+        found = read(client, "summary", name)
+        expected = found["responses"]["accepted"] + found["responses"]["late"]
+        stored = sum(found["arms"][arm]["decisions"] for arm in range(len(found["arms"])))
+        if (
+            found["responses"]["waiting"] == 0
+            and stored == found["decisions"]
+            and expected >= 0
+            and _settled(client, name)
+        ):
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it was not folded within ten seconds")
+
+
+def _settled(client: TestClient, name: str) -> bool:
+    """Whether every decision is counted."""
+    lines = client.get(f"/v1/experiments/{name}/export.csv").text.count("\n") - 1
+    return lines == read(client, "summary", name)["decisions"]

@@ -1,0 +1,101 @@
+"""A PostgreSQL server of its own for tests: Debian's, on a private port and in a private folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import psycopg
+
+
+def binaries() -> Path | None:
+    """The folder of PostgreSQL's programs."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if found:
+        return found[-1].parent
+    on_path = shutil.which("initdb")
+    return None if on_path is None else Path(on_path).resolve().parent
+
+
+def free_port() -> int:
+    """A port that nobody listens on, below those that the system gives to clients: one of them might take it."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+class Postgres:
+    """A server in ``folder``. PostgreSQL does not run as root: there it runs as another user."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        found = binaries()
+        assert found is not None, "the tests of the service need Debian's postgresql: make test installs it"
+        self.programs, self.folder, self.port = found, folder / "data", free_port()
+        self.settings = {"fsync": "on", "max_connections": "60", **settings}
+        self._user: dict[str, int] = {}
+        if os.geteuid() == 0:
+            name = next(name for name in ("postgres", "nobody") if _exists(name))
+            entry = pwd.getpwnam(name)
+            self._user = {"user": entry.pw_uid, "group": entry.pw_gid}
+            folder.chmod(0o755)
+            self.folder.mkdir()
+            os.chown(self.folder, entry.pw_uid, entry.pw_gid)
+            for parent in self.folder.parents:
+                if parent.owner() == "root" and parent.stat().st_mode & 0o005 != 0o005 and parent != Path("/"):
+                    parent.chmod(parent.stat().st_mode | 0o055)
+        command = [found / "initdb", "-D", self.folder, "-U", "test", "--auth=trust", "-E", "UTF8", "--no-sync"]
+        subprocess.run(command, check=True, capture_output=True, cwd="/", **self._user)  # type: ignore[call-overload]
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://test@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        options = [f"-c{name}={value}" for name, value in self.settings.items()]
+        listen = ["-h", "127.0.0.1"]
+        log = open(self.folder.parent / "postgres.log", "ab")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [self.programs / "postgres", "-D", self.folder, "-p", str(self.port), "-k", "", *listen, *options],
+            stdout=log, stderr=log, cwd="/", **self._user,
+        )  # type: ignore[call-overload]  # fmt: skip
+        log.close()
+        for _ in range(300):
+            try:
+                psycopg.connect(self.url).close()
+                return
+            except psycopg.OperationalError:
+                time.sleep(0.1)
+        raise RuntimeError(f"PostgreSQL does not start: {(self.folder.parent / 'postgres.log').read_text()}")
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.send_signal(signal.SIGINT)  # fast: clients are disconnected
+            self.process.wait(30)
+            self.process = None
+
+    def database(self) -> str:
+        """The address of a new, empty database."""
+        name = f"d{time.time_ns()}"
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f"create database {name}")
+        return f"{self.url.rpartition('/')[0]}/{name}"
+
+
+def _exists(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
