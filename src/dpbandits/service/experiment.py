@@ -97,6 +97,13 @@ class Experiment:
         self.trust = self.policy.guarantee.trust
         self.local = self.trust == "local"
         self.epsilon = None if asked.epsilon is None else rational("epsilon", asked.epsilon)
+        promised = self.policy.guarantee.epsilon
+        if (
+            self.trust == "central"
+            and promised is not None
+            and (self.epsilon is None or float(self.epsilon) != promised)
+        ):
+            self.epsilon = rational("epsilon", promised)  # another setting decides it, or the print promises more
         self.window = math.inf if asked.response_window is None else asked.response_window
         self.baseline = self._arm("baseline", asked.baseline)
         self.steps = self.policy.curator.steps
@@ -131,8 +138,8 @@ class Experiment:
         return self.active
 
     @property
-    def witnessed(self) -> str:
-        """What the witness calls it: another experiment of the same name is another one."""
+    def tallied(self) -> str:
+        """What the tally calls it: another experiment of the same name is another one."""
         return f"{self.name}@{int(self.created * 1000)}"
 
     @property
