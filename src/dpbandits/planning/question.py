@@ -63,6 +63,7 @@ class Question:
         """JSON-ready."""
         return {
             "arms": self.arms.text,
+            "names": list(self.arms.names),
             "means": list(self.arms.means),
             "horizon": self.horizon,
             "per_day": self.per_day,
