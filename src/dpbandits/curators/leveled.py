@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbandits.checks import at_least
 from dpbandits.curators.common import Local
-from dpbandits.curators.heterogeneous import FEW, MOST_LEVELS, OWN_LEVEL
+from dpbandits.curators.heterogeneous import BLOCK, MAX_LEVELS, OWN_LEVEL
 from dpbandits.draws import rounds_within, successes
 from dpbandits.mechanisms import attenuate, attenuation, convert_to_bernoulli, laplace
 from dpbandits.numerics import GRID, kl, on_grid
@@ -62,11 +62,11 @@ class BitsAtLevels(Local):
         """
         played = 0
         while played < n:
-            step = self.safe_rounds(environment, arm, n - played, line) if n - played > FEW else 0
-            if step > FEW:
+            step = self.safe_rounds(environment, arm, n - played, line) if n - played > BLOCK else 0
+            if step > BLOCK:
                 played += self.add_many(environment, arm, step, line, noise)
             else:
-                played += self.add_few(environment, arm, min(FEW, n - played), line, rewards, noise)
+                played += self.add_few(environment, arm, min(BLOCK, n - played), line, rewards, noise)
             if line > NO_LINE and self.weights[arm] > 0.0 and self.slack(arm, line) <= 0.0:
                 break
         return played
@@ -74,7 +74,7 @@ class BitsAtLevels(Local):
     def safe_rounds(self: Any, environment: Environment, arm: int, most: int, line: float) -> int:
         """How many rounds will rarely bring the mean down to ``line``, in any order of their bits; 0 is unknown."""
         slopes, share = environment.population.bit_slopes(ANYBODY)
-        if len(slopes) == 0 or len(slopes) > MOST_LEVELS or not self.separate(slopes):
+        if len(slopes) == 0 or len(slopes) > MAX_LEVELS or not self.separate(slopes):
             return 0
         if line <= NO_LINE:
             return most
@@ -144,7 +144,7 @@ class WeightedFields(NamedTuple):
     sigmoid: bool
     sums: Floats  # (arms,): of s^2 times the debiased bit
     weights: Floats  # (arms,): of s^2
-    scratch: Floats  # (2, MOST_LEVELS): ones and zeros at each level, while many bits are drawn at once
+    scratch: Floats  # (2, MAX_LEVELS): ones and zeros at each level, while many bits are drawn at once
 
 
 class WeightedBernoulli(BitsAtLevels, WeightedFields):
@@ -164,7 +164,7 @@ class WeightedBernoulli(BitsAtLevels, WeightedFields):
     @classmethod
     def start(cls, arms: int) -> Self:
         """A fresh curator."""
-        return cls(False, np.zeros(arms), np.zeros(arms), np.zeros((2, MOST_LEVELS)))
+        return cls(False, np.zeros(arms), np.zeros(arms), np.zeros((2, MAX_LEVELS)))
 
     def take(self, arm: int, ones: float, zeros: float, slope: float) -> None:
         """Take bits of this attenuation."""
@@ -203,7 +203,7 @@ class BinnedFields(NamedTuple):
     counts: Floats  # (arms, bins): responses whose attenuation is in this bin
     slopes: Floats  # (arms, bins): the sum of their attenuations
     weights: Floats  # (arms,): of s^2
-    scratch: Floats  # (2, MOST_LEVELS): ones and zeros at each level, while many bits are drawn at once
+    scratch: Floats  # (2, MAX_LEVELS): ones and zeros at each level, while many bits are drawn at once
 
 
 class BinnedBernoulli(BitsAtLevels, BinnedFields):
@@ -226,7 +226,7 @@ class BinnedBernoulli(BitsAtLevels, BinnedFields):
     def start(cls, arms: int, *, bins: int = 12) -> Self:
         """A fresh curator; attenuations from 0 to 1 fall into ``bins`` bins of equal width."""
         cells = np.zeros((3, arms, at_least("bins", bins, 1)))
-        return cls(False, cells[0], cells[1], cells[2], np.zeros(arms), np.zeros((2, MOST_LEVELS)))
+        return cls(False, cells[0], cells[1], cells[2], np.zeros(arms), np.zeros((2, MAX_LEVELS)))
 
     def bin(self, slope: float) -> int:
         """The bin of an attenuation."""
