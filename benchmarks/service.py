@@ -302,8 +302,9 @@ def table(rows: list[dict[str, Any]], pair: list[dict[str, Any]]) -> str:
 
     def line(shown: str, what: str, beside: str = "", target: str = "", verdict: str = "") -> None:
         row = at[what]
+        cores = f"{row['server']:.2f} / {row['wrk']:.2f}"
         lines.append(
-            f"| {shown} | {row['rate'] * row['each']:,.0f} | {row['p99']:.0f} ms | {row['server']:.2f} / {row['wrk']:.2f} "
+            f"| {shown} | {row['rate'] * row['each']:,.0f} | {row['p99']:.0f} ms | {cores} "
             f"| {each(row):.0f} µs | {beside} | {target} | {verdict} |"
         )
 
