@@ -22,6 +22,7 @@ from dpbandits.cli.shared import (
     ready_to_write,
     whole,
 )
+from dpbandits.display import shortened
 from dpbandits.formats import amount, duration, estimate, plural
 
 if TYPE_CHECKING:
@@ -133,7 +134,9 @@ def _summary(trace: Trace) -> None:
     settings = f"{plural(trace.horizon, 'round')}, {plural(trace.runs, 'run')}, seed {trace.simulation.seed}"
     echo(f"{trace.label} on {trace.simulation.arms.text}: {settings}")
     echo(f"regret      {_regret(trace, final)}")
-    echo(f"best arm    {100 * final['best_arm_fraction']:.2f} % of rounds")
+    found = f"found in {trace.found} of {plural(trace.runs, 'run')}"
+    best = f"{shortened(', '.join(trace.best_arms), 60)}, {found}; " if trace.simulation.arms.named else ""
+    echo(f"best arm    {best}{100 * final['best_arm_fraction']:.2f} % of rounds")
     echo(f"guarantee   {_promise(promise)}")
     compiled = compiling.seconds()
     share = f", of which {duration(compiled)} compiling" if compiled >= 0.01 else ""
@@ -153,6 +156,8 @@ def _regret(trace: Trace, final: dict[str, Any]) -> str:
 
 
 def _promise(promise: dict[str, Any]) -> str:
+    if "promise" in promise:
+        return f"no promise{promise['promise'].removeprefix('none')}"
     if promise["trust"] == "none":
         return promise["conditions"]
     epsilon = "each user's own epsilon" if promise["epsilon"] is None else f"epsilon {promise['epsilon']:g}"

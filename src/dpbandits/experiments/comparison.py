@@ -192,7 +192,8 @@ def compare(
     ``{"policy": "adap-ucb", "alpha": 1}`` has settings of its own, and a trace is compared as it is. The keywords are
     those of ``simulate``, for all of them; an ``epsilon``, ``levels`` or an option is given to the policies that take
     it, and a list of epsilons compares each private policy at each. With ``out``, finished runs, figures, data and a
-    report are kept in that folder: whatever is edited, a run that was played is not played again.
+    report are kept in that folder: whatever is edited, a run that was played is not played again. ``watch`` is called
+    with the progress, and ``answered`` with the traces, before the figures are drawn.
 
     ``what`` may also be the path of a TOML file that says all this; then ``out`` is out/compare unless given.
     ``watch`` is called with the progress, and ``answered`` with the traces, before figures are drawn.
@@ -240,11 +241,15 @@ def _reported(
     words = f"{arms_text(simulation)}, {size}"
     if simulation.arms.named:
         words += f"; the best arm is {', '.join(simulation.arms.best())}"
+    void = simulation.guarantee.in_short if simulation.guarantee.void else ""
+    said = f"{words}; {void}" if void else words
     shown: list[Panel | Table] = [*_panels(asked, played), _table(played), _pulls(played)]
-    section = Section("comparison", asked.title, "", words, asked.cells, shown)
-    output.write_section(folder, section, played, f"{words}, dpbandits {__version__}")
+    section = Section("comparison", asked.title, "", said, asked.cells, shown)
+    output.write_section(folder, section, played, f"{void}\n{words}, dpbandits {__version__}".lstrip())
     seconds = round(time.perf_counter() - started, 1)
     facts = {"file": asked.source, "seed": simulation.seed, **versions(), "seconds": seconds}
+    if void:
+        facts["privacy"] = void
     output.write_report(folder, asked.title, [section], facts)
     return played
 
