@@ -23,11 +23,11 @@ from dpbandits.policies.policy import Policy
 
 __all__ = ["verify"]
 
-ROUNDS = 128  # for which releases are verified, unless a horizon is given
+ROUNDS = 64  # for which releases are verified, unless a horizon is given
 DELTA_ROUNDS = 2000  # the same for claims with a delta, whose releases are rare
 MOST_ROUNDS = 20_000
 ARMS = (2, 3, 5)
-MOST_ARMS_ROUNDS = 64  # rounds with more than three arms
+MOST_ARMS_ROUNDS = 24  # rounds with more than three arms
 FEW_ROUNDS = 24  # of the plays that must not fail
 FAR_BELOW = 0.1  # of the claim: a smaller worst case says little about it
 LONGER = 40  # rounds of a shorter search in plays of many rounds
