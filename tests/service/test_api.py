@@ -422,6 +422,12 @@ def test_the_spend_of_a_user_is_exact(embedded: TestClient) -> None:
     assert Fraction(read(embedded, "summary")["users"]["epsilon"]["0.5"]) == Fraction(3, 10)
 
 
+def test_the_ledger_says_what_is_promised_and_not_what_was_asked(embedded: TestClient) -> None:
+    create(embedded, policy="dp-ucb-bound", epsilon="1", options={"as_printed": True})
+    assert reward(embedded, decide(embedded)["token"], 1) == "accepted"
+    assert read(embedded, "ledger")["worst_reward"] == "2"  # as printed it is 2 epsilon
+
+
 def test_a_policy_made_for_a_horizon_serves_on_when_it_is_over(client: TestClient) -> None:
     create(client, policy="adap-moss", horizon=5)
     tokens = []

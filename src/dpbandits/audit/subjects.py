@@ -123,7 +123,7 @@ def claim_of(policy: Policy, claim: float | None, delta: float | None) -> tuple[
     if promise.trust not in ("none", "local", "central"):
         raise InputError("policy", f"must trust none, local or central, got {promise.trust!r}")
     if claim is None:
-        claim = policy.settings.get("epsilon_min") if promise.epsilon is None else promise.epsilon
+        claim = policy.settings.get("epsilon_min", 1.0) if promise.epsilon is None else promise.epsilon
         if claim is None or math.isinf(claim):
             raise InputError("claim", f"is required, because {policy.name} promises nothing, got none")
     if delta is None:
