@@ -61,15 +61,16 @@ def bars(values: Sequence[float]) -> str:
     return f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" xmlns="http://www.w3.org/2000/svg">{drawn}</svg>'
 
 
-def card(lines: Iterable[str], picture: str = "") -> str:
-    """The lines as HTML, the first of them as a heading, with a picture below.
+def card(lines: Iterable[str], picture: str = "", shows: str = "") -> str:
+    """The lines as HTML, the first of them as a heading, with a picture below and what it shows.
 
     >>> card(["a < b"])
     '<div><strong>a &lt; b</strong></div>'
     """
     first, *rest = (html.escape(line.strip()) for line in lines)
     body = "".join(f"<br/>{line}" for line in rest)
-    return f"<div><strong>{first}</strong>{body}{'<br/>' + picture if picture else ''}</div>"
+    drawn = f"<br/>{picture} <small>{html.escape(shows)}</small>" if picture else ""
+    return f"<div><strong>{first}</strong>{body}{drawn}</div>"
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:

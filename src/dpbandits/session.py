@@ -487,7 +487,8 @@ class Session:
         return "\n".join(self._lines(FEW_ARMS))
 
     def _repr_html_(self) -> str:
-        return card(self._lines(len(self.arms)), bars([float(count) for count in self._live.pulls]))
+        counts = sorted(self._live.pulls, reverse=True)
+        return card(self._lines(len(self.arms)), bars([float(count) for count in counts]), "pulls, in this order")
 
     def _lines(self, most: int) -> list[str]:
         """What the session is, and the arms with the most pulls."""

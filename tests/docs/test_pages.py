@@ -18,6 +18,7 @@ PAGES = [
     "README.md",
     "docs/comparison.md",
     "docs/concepts/live.md",
+    "docs/howto/arms-and-levels.md",
     "docs/howto/compare.md",
     "docs/howto/add-a-bound.md",
     pytest.param("docs/howto/add-a-policy.md", marks=pytest.mark.slow),

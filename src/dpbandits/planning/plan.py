@@ -43,7 +43,11 @@ class Plan:
     def _repr_html_(self) -> str:
         best = [self.best(epsilon) for epsilon in self.question.epsilons]
         curve = [math.nan if outcome is None else outcome.regret for outcome in best]
-        return card(self._lines(), sparkline(curve, [math.log(epsilon) for epsilon in self.question.epsilons]))
+        return card(
+            self._lines(),
+            sparkline(curve, [math.log(epsilon) for epsilon in self.question.epsilons]),
+            "loss over log epsilon",
+        )
 
     def _lines(self) -> list[str]:
         """The best policies at the epsilon of the answers."""

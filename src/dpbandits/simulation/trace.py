@@ -199,7 +199,11 @@ class Trace:
         return "\n".join(self._lines())
 
     def _repr_html_(self) -> str:
-        return card(self._lines(), sparkline(self.regret.mean(axis=0).tolist(), np.log(self.checkpoints).tolist()))
+        return card(
+            self._lines(),
+            sparkline(self.regret.mean(axis=0).tolist(), np.log(self.checkpoints).tolist()),
+            "mean regret over log t",
+        )
 
     def _lines(self) -> list[str]:
         about = f"{self.label} on {shortened(self.simulation.arms.text, 48)}"
