@@ -54,7 +54,13 @@ def test_arms_are_the_same_however_they_are_given(arms: Any) -> None:
 
 
 def test_frozen_distributions_of_scipy_are_arms() -> None:
-    given = [stats.beta(4, 1), stats.uniform(2, 3), stats.norm(1, 2), stats.bernoulli(0.25), stats.randint(1, 4)]
+    given: list[Any] = [
+        stats.beta(4, 1),
+        stats.uniform(2, 3),
+        stats.norm(1, 2),
+        stats.bernoulli(0.25),
+        stats.randint(1, 4),
+    ]
     arms = Simulation.of("ucb1", arms=given, horizon=100, options={"sigmoid": True}).arms
     assert arms.distributions[:4] == (Beta(4, 1), Uniform(2, 5), Normal(1, 2), Coin(0.25))
     assert arms.means == tuple(float(one.mean()) for one in given)

@@ -6,61 +6,10 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["amount", "bars", "card", "duration", "plural", "plus_minus", "shortened", "sparkline"]
+__all__ = ["bars", "card", "shortened", "sparkline"]
 
 WIDTH, HEIGHT = 160, 36  # of a sparkline, in pixels
 COLOUR = "#0072B2"
-
-NOTHING = 1e-12  # what rounding leaves of zero
-ROUNDING = 1e-9  # an error that is smaller than this share of its value is rounding, not chance
-
-
-def amount(value: float) -> str:
-    """A number with as many digits as a reader needs.
-
-    >>> amount(1234567.8), amount(949.4), amount(12.345), amount(0.03612), amount(1.69e-13)
-    ('1,234,568', '949', '12.3', '0.0361', '0')
-    """
-    if not math.isfinite(value):
-        return str(value)
-    if abs(value) < NOTHING:
-        return "0"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def duration(seconds: float) -> str:
-    """A time.
-
-    >>> duration(0.0123), duration(6.84), duration(75.2), duration(7300)
-    ('0.01 s', '6.8 s', '1 min 15 s', '2 h 1 min')
-    """
-    if seconds < 60:
-        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min"
-
-
-def plural(count: int, thing: str) -> str:
-    """A count with its noun.
-
-    >>> plural(1, "run"), plural(20_000, "round")
-    ('1 run', '20,000 rounds')
-    """
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
-def plus_minus(spread: float, value: float, words: str = "") -> str:
-    """A standard error after its value; nothing for a single run, and in words where all runs are the same.
-
-    >>> plus_minus(1.234, 100.0), plus_minus(math.nan, 1.0), plus_minus(1e-13, 6144.0)
-    (' ± 1.23', '', ' in every run')
-    """
-    if math.isnan(spread):
-        return ""
-    return f" ± {spread:.3g}{words}" if spread > ROUNDING * abs(value) else " in every run"
 
 
 def shortened(text: object, most: int = 72) -> str:

@@ -18,7 +18,7 @@ from dpbandits import __version__
 from dpbandits.agents import propensities as chances
 from dpbandits.changing import SomeArms
 from dpbandits.checks import at_least, flag, nearest, positive
-from dpbandits.display import amount, bars, card, shortened
+from dpbandits.display import bars, card, shortened
 from dpbandits.environments import Arms
 from dpbandits.environments.distributions import Distribution
 from dpbandits.environments.numbers import low_and_high, real
@@ -27,6 +27,7 @@ from dpbandits.environments.scipy_arms import is_scipy
 from dpbandits.errors import ChoiceError, InputError
 from dpbandits.exact import Exactly, ExactNoise, SystemNoise, rational, require_exact
 from dpbandits.exact.wire import decode, encode
+from dpbandits.formats import amount
 from dpbandits.live import Live, Status
 from dpbandits.numerics import on_grid, unit
 from dpbandits.policies import lookup
@@ -35,7 +36,7 @@ from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Curator
 from dpbandits.types import Floats
 
-__all__ = ["Decision", "Device", "Response", "Session"]
+__all__ = ["Decision", "Response", "Session", "SessionDevice"]
 
 FORMAT = 2
 SIMULATED: Literal["simulated"] = "simulated"
@@ -232,7 +233,7 @@ class Session:
         spread[list(agent.numbers)] = some
         return spread
 
-    def device(self, *, level: Exactly | None = None) -> Device:
+    def device(self, *, level: Exactly | None = None) -> SessionDevice:
         """What runs on a user's device in the local model; ``level`` is that user's epsilon, where users have one."""
         if not self._local:
             raise InputError("device", f"is for the local model; {self.policy.name} is told rewards")
@@ -245,7 +246,7 @@ class Session:
                 raise InputError("level", f"is not a parameter of {self.policy.name}, got {level}")
             epsilon = self._epsilon or rational("epsilon", self.policy.settings["epsilon"])
         ends = self.reward_range if self._maps else None
-        return Device(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
+        return SessionDevice(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
 
     def tell(self, decision: Decision | str, response: Any) -> Status:
         """What a decision brought: a device's response or its bytes, or the reward. None is a user who sends nothing.
@@ -505,7 +506,7 @@ class Session:
         return lines
 
 
-class Device:
+class SessionDevice:
     """The curator on one user's device: it makes the private response to a decision, from the reward.
 
     In a deployment this is ``dpbandits.client`` or ``clients/js``, which also keep the budget and every response.

@@ -15,7 +15,7 @@ import pytest
 from dpbandits.policies import lookup
 from dpbandits.simulation import simulate
 from dpbandits.simulation.settings import settings
-from dpbandits.simulation.store import Store
+from dpbandits.simulation.store import CodeStore
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -208,7 +208,7 @@ def test_cache_shows_where_compiled_code_is_and_clears_it(
     dpbandits: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("DPBANDITS_CACHE", str(tmp_path))
-    Store(tmp_path).write("ab" * 32, b"machine code")
+    CodeStore(tmp_path).write("ab" * 32, b"machine code")
     record = json.loads(dpbandits("cache", "--json")[1])
     assert record["folder"] == str(tmp_path)
     assert record["entries"] == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import struct
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +16,7 @@ from dpbandits.audit.game import hashed
 from dpbandits.checks import known
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments import Scripted
+from dpbandits.errors import InputError
 from dpbandits.policies.policy import Policy
 from dpbandits.simulation import trials
 from dpbandits.types import Floats, Integers
@@ -26,6 +29,8 @@ LOCAL_VIEWS = ("response", "bytes")
 CHUNK = 1 << 16  # trials that one worker plays at a time; each chunk has its own seeds
 BINS = 64
 ENDS = (-50.0, 50.0)  # rewards whose logistic function is practically 0 and 1
+OTHER_REWARDS = (0.5, 0.3, 7.0, -1.0, math.nan, math.inf, -math.inf)  # that a response is attacked with
+MAX_BYTES = 32  # of a response that are looked at one by one
 
 Rows = NDArray[Any]
 
@@ -135,7 +140,7 @@ def _compiled_or_plain(policy: Policy) -> tuple[Callable[..., None], bool]:
 
 
 class Responder(NamedTuple):
-    """A function that turns one reward into one response, and the two rewards to tell apart."""
+    """A function that turns one reward into one response, and the two ends of the range of rewards."""
 
     name: str
     respond: Callable[[float, np.random.Generator], float | int | bytes | str]
@@ -150,7 +155,7 @@ class Responder(NamedTuple):
 
 
 class ResponseTarget:
-    """One response, observed as a number or by its bytes."""
+    """One response, observed as a number or by its bytes. Rows hold the responses as they are, of whatever type."""
 
     def __init__(self, responder: Responder, view: str) -> None:
         self.view = known("view", view, LOCAL_VIEWS)
@@ -158,46 +163,102 @@ class ResponseTarget:
         self.compiled = False
 
     def neighbours(self) -> list[Neighbours]:
-        """The two ends of the range, between which the loss of all responses of this package is largest."""
-        low, high = self.responder.rewards
-        return [Neighbours(np.array([low, high]), (f"reward {low:g}", f"reward {high:g}"))]
+        """The two ends of the range, and each of them with every other reward that is tried."""
+        ends = self.responder.rewards
+        pairs = [ends, *((end, other) for other in OTHER_REWARDS for end in ends)]
+        return [Neighbours(np.array(pair), (f"reward {pair[0]:g}", f"reward {pair[1]:g}")) for pair in pairs]
 
     def play(self, pair: Neighbours, sides: Integers, seed: tuple[int, ...]) -> Rows:
         """One response for each of ``sides``."""
         rng, respond = np.random.default_rng(seed), self.responder.respond
-        low, high = (float(reward) for reward in pair.inputs)
-        answers = [respond(high if side else low, rng) for side in sides.tolist()]
-        if any(isinstance(answer, bytes | str) for answer in answers):
-            return np.array([answer if isinstance(answer, bytes) else str(answer).encode() for answer in answers])[
-                :, None
-            ]
-        return np.array(answers, np.float64)[:, None]
+        rewards = [float(reward) for reward in pair.inputs]
+        rows = np.empty((sides.size, 1), object)
+        for number, side in enumerate(sides.tolist()):
+            try:
+                rows[number, 0] = respond(rewards[side], rng)
+            except Exception as error:
+                raise InputError(
+                    self.responder.name,
+                    f"must respond to every reward, because silence tells; to {rewards[side]:g} it "
+                    f"raises {type(error).__name__}",
+                ) from error
+        return rows
 
     def codes(self, rows: Rows, first: int) -> list[tuple[str, Integers]]:
-        """The number, in bins. In the view of bytes, also its exponent with its number of trailing zero bits."""
-        if rows.dtype.kind == "S":
-            return [("bytes", np.unique(rows, return_inverse=True)[1].reshape(-1, 1))]
-        readings = [("response", _binned(rows, first))]
+        """The number in bins, and the response as it is; in the view of bytes also its bytes, bits and low bits."""
+        answers = rows[:, 0].tolist()
+        readings = []
+        if all(isinstance(answer, int | float | np.number | np.bool_) for answer in answers):
+            numbers = np.array([_as_float(answer) for answer in answers])[:, None]
+            readings.append(("response", _binned(numbers, first)))
+        floats = any(isinstance(answer, float | np.floating) for answer in answers)
+        if not floats or self.view == "bytes":
+            known_answers: dict[Any, int] = {}
+            exact = [known_answers.setdefault(_bytes_of(answer), len(known_answers)) for answer in answers]
+            readings.append(("exact response", np.array(exact, np.int64)[:, None]))
         if self.view == "bytes":
-            bits = rows[:, 0].astype(np.float64).view(np.int64)
-            mantissa = (bits & (1 << 52) - 1) | 1 << 52
-            low_zeros = np.round(np.log2(mantissa & -mantissa)).astype(np.int64)
-            readings.append(("low bits", ((bits >> 52 & 0x7FF) * 64 + low_zeros)[:, None]))
+            if floats:
+                readings.append(("low bits", _low_bits(np.array(answers, np.float64))))
+            readings += _byte_codes([_bytes_of(answer) for answer in answers])
         return readings
 
     def describe(self, row: Rows, reading: str) -> str:
         """The observed response."""
-        if reading == "low bits":
-            return f"a response with exponent and low bits as in {float(row[0]).hex()}"
-        return f"a response near {row[0]!r}" if row.dtype.kind == "S" else f"a response near {float(row[0]):.6g}"
+        answer = row[0]
+        if reading in ("low bits", "bits", "bytes") and isinstance(answer, float | np.floating):
+            return f"a response with exponent and low bits as in {float(answer).hex()}"
+        if isinstance(answer, float | np.floating):
+            return f"a response near {float(answer):.6g}"
+        return f"a response {'near' if reading == 'response' else 'as'} {answer!r:.80}"
+
+
+def _as_float(answer: Any) -> float:
+    try:
+        return float(answer)
+    except OverflowError:
+        return math.inf if answer > 0 else -math.inf
+
+
+def _bytes_of(answer: Any) -> bytes:
+    """The response as bytes, so that no two different ones are the same: floats, integers of any size, texts."""
+    if isinstance(answer, bytes):
+        return answer
+    if isinstance(answer, float | np.floating):
+        return struct.pack("<d", float(answer))
+    if isinstance(answer, int | np.integer | np.bool_):
+        number = int(answer)
+        return number.to_bytes(max(16, number.bit_length() // 8 + 1), "little", signed=True)
+    return (answer if isinstance(answer, str) else repr(answer)).encode(errors="surrogatepass")
+
+
+def _low_bits(values: Floats) -> Integers:
+    """The exponent of each number, with its number of trailing zero bits."""
+    bits = values.view(np.int64)
+    mantissa = (bits & (1 << 52) - 1) | 1 << 52
+    zeros = np.round(np.log2(mantissa & -mantissa)).astype(np.int64)
+    return ((bits >> 52 & 0x7FF) * 64 + zeros)[:, None]
+
+
+def _byte_codes(answers: list[bytes]) -> list[tuple[str, Integers]]:
+    """The first bytes and the length, and each bit of the first eight bytes. A byte that is not there is a 256."""
+    width = min(max(map(len, answers)), MAX_BYTES)
+    padded = np.frombuffer(b"".join(answer[:width].ljust(width, b"\0") for answer in answers), np.uint8)
+    lengths = np.array([len(answer) for answer in answers], np.int64)[:, None]
+    table = padded.reshape(len(answers), width).astype(np.int64)
+    table = np.where(np.arange(width) < lengths, table, 256)
+    bits = (table[:, :8, None] >> np.arange(9)) & 1
+    return [("bytes", np.hstack([table, lengths])), ("bits", bits.reshape(len(answers), -1))]
 
 
 def _binned(rows: Rows, first: int) -> Integers:
     """Bin each column, with about equally many of the ``first`` rows per bin; few distinct values get a bin each."""
     codes = np.zeros(rows.shape, np.int64)
     for j, column in enumerate(rows.T):
-        values = np.unique(column[:first])
+        nothing = np.isnan(column)
+        known_values = column[:first][~nothing[:first]]
+        values = np.unique(known_values)
         if len(values) > 4 * BINS:
-            values = np.unique(np.quantile(column[:first], np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
-        codes[:, j] = np.searchsorted(values, column)
+            parts = np.linspace(0.0, 1.0, BINS + 1)[1:-1]
+            values = np.unique(np.quantile(known_values, parts, method="lower"))  # infinities are not interpolated
+        codes[:, j] = np.where(nothing, len(values) + 1, np.searchsorted(values, column))
     return codes

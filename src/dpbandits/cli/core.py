@@ -22,7 +22,8 @@ from dpbandits.cli.shared import (
     ready_to_write,
     whole,
 )
-from dpbandits.display import amount, duration, plural, plus_minus, shortened
+from dpbandits.display import shortened
+from dpbandits.formats import amount, duration, estimate, plural
 
 if TYPE_CHECKING:
     from dpbandits.simulation.trace import Trace
@@ -110,9 +111,9 @@ def cache(clear: bool, as_json: bool) -> None:
 
     The folder is dpbandits in the user's cache folder, unless DPBANDITS_CACHE names another.
     """
-    from dpbandits.simulation.store import Store, folder
+    from dpbandits.simulation.store import CodeStore, folder
 
-    store = Store(folder())
+    store = CodeStore(folder())
     removed = store.clear() if clear else None
     held = store.contents()
     if as_json:
@@ -144,11 +145,12 @@ def _summary(trace: Trace) -> None:
 
 def _regret(trace: Trace, final: dict[str, Any]) -> str:
     """The mean regret with its error, the worst run, and the share of what the best arm would have paid."""
-    mean, worst = final["regret_mean"], final["regret_max"]
-    error = plus_minus(float(trace.stderr[-1]), mean, " (standard error)")
-    text = f"{amount(mean)}{error} reward units"
-    if "±" in error:
-        text += f", at most {amount(worst)}"
+    mean, error, worst = final["regret_mean"], final["regret_stderr"], final["regret_max"]
+    shown = estimate(mean, error)
+    if "±" in shown:
+        text = f"{shown} (standard error) reward units, at most {amount(worst)}"
+    else:
+        text = f"{shown} reward units" + (", the same in every run" if trace.runs > 1 else "")
     best = float(trace.means.max()) * trace.horizon
     return f"{text}; {100 * mean / best:.2g} % of what the best arm pays" if best > 0 else text
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from dpbandits.cli.shared import echo
-from dpbandits.display import duration
+from dpbandits.formats import duration
 
 __all__ = ["EVERY_SECONDS", "Report", "working"]
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from dpbandits import __version__
 from dpbandits.checks import at_least, nearest
-from dpbandits.display import amount, plural
 from dpbandits.environments import Arms
 from dpbandits.environments.arms import FILES, REPLAY
 from dpbandits.errors import InputError
@@ -24,6 +23,7 @@ from dpbandits.experiments.engines import engine
 from dpbandits.experiments.panels import Panel, Table, against, regrets
 from dpbandits.experiments.report import Section, arms_text, versions
 from dpbandits.experiments.work import Watch, fill, traces
+from dpbandits.formats import amount, plural
 from dpbandits.policies import lookup
 from dpbandits.simulation import Simulation, Trace, Traces, simulate_all
 from dpbandits.simulation.settings import settings
@@ -192,34 +192,33 @@ def compare(
     ``{"policy": "adap-ucb", "alpha": 1}`` has settings of its own, and a trace is compared as it is. The keywords are
     those of ``simulate``, for all of them; an ``epsilon``, ``levels`` or an option is given to the policies that take
     it, and a list of epsilons compares each private policy at each. With ``out``, finished runs, figures, data and a
-    report are kept in that folder: whatever is edited, a run that was played is not played again. ``watch`` is called
-    with the progress, and ``answered`` with the traces, before the figures are drawn.
+    report are kept in that folder: whatever is edited, a run that was played is not played again.
 
     ``what`` may also be the path of a TOML file that says all this; then ``out`` is out/compare unless given.
+    ``watch`` is called with the progress, and ``answered`` with the traces, before figures are drawn.
 
     >>> compare(["ucb1", "adap-ucb"], arms={"red": 0.9, "green": 0.6}, horizon=1000, epsilon=1, runs=5)
-    policy           mean regret        largest regret  best arm              privacy
-    ucb1             20.6 ± 2.06        28.2            red, found in 5 of 5  not private
-    adap-ucb, ε = 1  76.8 in every run  76.8            red, found in 5 of 5  central, epsilon 1
+    policy           mean regret  largest regret  best arm              privacy
+    ucb1             20.6 ± 2.1   28.2            red, found in 5 of 5  not private
+    adap-ucb, ε = 1  76.8         76.8            red, found in 5 of 5  central, epsilon 1
     """
     if isinstance(what, PathLike) or (isinstance(what, str) and "arms" not in given):
         if given:
             raise InputError(next(iter(given)), f"is not needed beside a file, which says it, got '{what}'")
         path = Path(what)
-        return _reported(read(path), path.name, Path(out or "out/compare"), workers, cluster, fresh, watch, answered)
+        return _reported(read(path), Path(out or "out/compare"), workers, cluster, fresh, watch, answered)
     asked, traces = policies_of([what] if isinstance(what, str) else what, at_least("runs", runs, 1), given)
     if out is not None:
         if traces:
             raise InputError("out", "is for policies that are played here, got traces among them")
-        made = Comparison(title, asked, "")
-        return _reported(made, "policies in Python", Path(out), workers, cluster, fresh, watch, answered)
+        made = Comparison(title, asked, "policies in Python")
+        return _reported(made, Path(out), workers, cluster, fresh, watch, answered)
     played = {label: simulate_all(cell.simulation, runs=cell.runs, workers=workers) for label, cell in asked.items()}
     return Traces({label: traces[label] if label in traces else played[label] for label in [*asked, *traces]})
 
 
 def _reported(
     asked: Comparison,
-    source: str,
     folder: Path,
     workers: int | None,
     cluster: str | None,
@@ -245,7 +244,7 @@ def _reported(
     section = Section("comparison", asked.title, "", words, asked.cells, shown)
     output.write_section(folder, section, played, f"{words}, dpbandits {__version__}")
     seconds = round(time.perf_counter() - started, 1)
-    facts = {"file": source, "seed": simulation.seed, **versions(), "seconds": seconds}
+    facts = {"file": asked.source, "seed": simulation.seed, **versions(), "seconds": seconds}
     output.write_report(folder, asked.title, [section], facts)
     return played
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpbandits.bounds import Bound
-from dpbandits.display import amount
+from dpbandits.formats import amount
 from dpbandits.plotting import Line, Look, Panel, Style
 from dpbandits.policies import lookup
 from dpbandits.simulation import Trace

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from dpbandits import __version__
-from dpbandits.display import duration
 from dpbandits.environments.arms import REPLAY
 from dpbandits.errors import MissingExtraError
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, UNDECIDED, Finding
 from dpbandits.experiments.panels import Table, panel_json, panel_table
+from dpbandits.formats import duration
 from dpbandits.plotting import KINDS, Panel, looks
 from dpbandits.simulation import Simulation
 

@@ -18,10 +18,9 @@ __all__ = ["Cost", "Mechanism", "Parts", "Policy", "Traits", "published"]
 
 P = ParamSpec("P")
 
-LONGEST_TITLE = 30
-
 #: What a parameter is for, where a policy is made without it.
 NEEDED = {"horizon": ": how many rounds it will be played", "arms": ": how many there are"}
+LONGEST_TITLE = 30
 
 #: How a response is made private in the local model.
 Mechanism = Literal["laplace", "bernoulli"]
@@ -40,7 +39,7 @@ class Traits:
     cost: Cost = "arms"
     levels: Mechanism | None = None  # where each user has a level: how a response at that level is made private
     any_reward: bool = False  # whether rewards may lie outside [0, 1]
-    unbounded: str | Mapping[str, Any] = ""  # where they may not: the policy, or the options, with which they may
+    unbounded: str | Mapping[str, Any] = ""  # if they may not: another policy, or options of this one, that allow it
     sample: Mapping[str, Any] = field(default_factory=dict)  # values for required options, to try it out with
     short: Mapping[str, Any] = field(default_factory=dict)  # options for an audit of few rounds; as private as others
     tight: Mapping[str, Any] = field(default_factory=dict)  # options with which all of epsilon is spent
@@ -59,7 +58,7 @@ class Parts(NamedTuple):
 
     agent: Agent
     curator: Curator
-    unused: tuple[str, ...] = ()  # settings that make no difference here: they are not kept
+    unused: tuple[str, ...] = ()  # settings that have no effect here, and are not kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class Policy:
     """One algorithm, ready to start: fresh parts, and what is said about them."""
 
     name: str
-    settings: dict[str, Any]  # what it was made with, ``arms`` included
+    settings: dict[str, Any]  # the arguments it was made with, ``arms`` included
     agent: Agent
     curator: Curator
     traits: Traits

@@ -57,6 +57,7 @@ class Service:
         self._keys_at = settings.keys.stat().st_mtime_ns
         self.ready = False
         self.stopping = False
+        self._looking = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
 
     def open(self) -> None:
@@ -66,12 +67,18 @@ class Service:
         self.lasting = self.store.durable
         self.witness = None if self.store.path is None and self.store.embedded else Witness(self.settings.witness)
         self.rotate_if_due()
+        seen = {} if self.witness is None else self.witness.seen()  # before the states: other workers go on meanwhile
         with self.store.opened() as connection, connection.begin():
             latest = connection.execute(sa.select(sa.func.max(states.c.at))).scalar() or 0
             self.clock = Clock(not_before=latest / 1000)
             self.load(connection)
             self._read_keys(connection)
-            self._stop_restored(connection)
+            self._stop_restored(connection, seen)
+        drawn = [
+            run.experiment.name for run in self.runs.values() if run.experiment.server_draws and run.experiment.active
+        ]
+        if drawn and self.lasting:
+            raise InputError("store", f"must keep what it is given, for {drawn[0]}: {self.lasting}")
         parts = (self.store, self.keys, self.clock, self.witness, self.runs, self.metrics)
         self.books = Embedded(*parts) if self.store.embedded else Shared(*parts, reload=self.load)
         self.writer: Writer[Any] = Writer(self.books.commit)
@@ -196,11 +203,8 @@ class Service:
         self.runs[run.experiment.id] = run
         self.names[run.experiment.name] = run
 
-    def _stop_restored(self, connection: Connection) -> None:
+    def _stop_restored(self, connection: Connection, seen: dict[str, int]) -> None:
         """Stop experiments of which noise was drawn that this database does not know of."""
-        if self.witness is None:
-            return
-        seen = self.witness.seen()
         for run in self.runs.values():
             experiment = run.experiment
             if (
@@ -217,6 +221,23 @@ class Service:
         if run is None:
             raise Problem(404, f"there is no experiment '{name:.100}'")
         return run
+
+    async def look_up(self, name: str) -> Run:
+        """The experiment of this name, which another worker may just have made."""
+        if name not in self.names and not self.store.embedded:
+            await self.look_again()
+        return self.find(name)
+
+    async def look_again(self) -> None:
+        """Read the experiments that other workers have made, for one request at a time."""
+        async with self._looking:
+            await asyncio.to_thread(self._load_new)
+
+    def _load_new(self) -> None:
+        with self.store.readers.connect() as connection:
+            for number in connection.execute(sa.select(experiments.c.id)).scalars().all():
+                if number not in self.runs:
+                    self.load(connection, number)
 
     async def create(self, asked: Settings, who: str, key: str | None) -> dict[str, Any]:
         """A new experiment. With an idempotency key, the same request again gets the same answer."""
@@ -281,7 +302,7 @@ class Service:
 
     async def change(self, name: str, who: str, action: str, how: Callable[[Run], dict[str, Any]]) -> dict[str, Any]:
         """Change an experiment: ``how`` says which fields of its row, or refuses."""
-        run = self.find(name)
+        run = await self.look_up(name)
         later: list[Callable[[], None]] = []
 
         def act(connection: Connection) -> dict[str, Any]:

@@ -39,6 +39,7 @@ from dpbandits.service.embedded import CAPPED, Control, Tick, released_rows
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import where
 from dpbandits.service.metrics import Metrics
+from dpbandits.service.problems import Problem, not_running
 from dpbandits.service.state import State
 from dpbandits.service.store import Store
 from dpbandits.service.witness import Witness
@@ -194,7 +195,7 @@ class Shared:
         return self._in_order(jobs, answers, told)
 
     @staticmethod
-    def _in_order(jobs: list[Ask | Tell], answers: list[bytes], told: list[tuple[str, str]]) -> list[Any]:
+    def _in_order(jobs: list[Ask | Tell], answers: list[bytes | Problem], told: list[tuple[str, str]]) -> list[Any]:
         ordered: list[Any] = []
         made, said = iter(answers), iter(told)
         for job in jobs:
@@ -237,8 +238,10 @@ class _Append:
         for ask in asks:
             key = (ask.experiment, ask.decision or "")
             rows = stored.get(key) if ask.decision is not None else None
+            run = self.books.runs[ask.experiment]
+            if rows is None and run.experiment.status != "running":
+                rows = []  # another worker has paused or stopped it
             if rows is None:
-                run = self.books.runs[ask.experiment]
                 cap = run.experiment.cap
                 silent = cap is not None and self.sent.get((ask.experiment, ask.person), 0) >= cap
                 rows = choose(run, run.state, ask, silent, self.batch.now, None, self.books._choices)
@@ -262,14 +265,15 @@ class _Append:
                 found.setdefault((made.experiment, made.decision), []).append(made)
         return {key: sorted(set(rows), key=lambda row: row.first) for key, rows in found.items()}
 
-    def shown(self, asks: list[Ask], decided: list[list[Made]]) -> list[bytes]:
+    def shown(self, asks: list[Ask], decided: list[list[Made]]) -> list[bytes | Problem]:
         """The answers. Where a client chose the name, what is stored counts: another worker may have been quicker."""
         named = [(ask.experiment, ask.decision) for ask in asks if ask.decision is not None]
         stored = self.stored(named)
-        answers = []
+        answers: list[bytes | Problem] = []
         for ask, rows in zip(asks, decided, strict=True):
-            kept = rows if ask.decision is None else stored[ask.experiment, ask.decision]
-            answers.append(shown(self.books.runs[ask.experiment].experiment, kept, self.books.keys))
+            kept = rows if ask.decision is None else stored.get((ask.experiment, ask.decision), [])
+            experiment = self.books.runs[ask.experiment].experiment
+            answers.append(shown(experiment, kept, self.books.keys) if kept else not_running(experiment))
         return answers
 
     def tell_all(self, items: list[Item]) -> list[tuple[str, str]]:

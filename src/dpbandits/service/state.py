@@ -24,7 +24,7 @@ from dpbandits.protocols import Releases
 
 __all__ = ["Release", "State", "extended"]
 
-#: A window is divided into this many parts. Decisions count as waiting until the part in which they were made is over.
+#: A window is divided into this many parts; decisions of one part count as waiting until the window of the last ends.
 PARTS = 32
 
 #: How a paused arm looks to the agent: known to pay nothing.
@@ -70,7 +70,7 @@ class State:
         desk: Desk,
         agent: Any,
         curator: Any,
-        waiting: dict[int, list[int]],
+        waiting: dict[int, list[float]],
         paused: frozenset[int],
     ) -> None:
         self.policy, self.parts, self.waiting = policy, {"desk": desk, "agent": agent, "curator": curator}, waiting
@@ -145,17 +145,17 @@ class State:
         """Fold a response; whether it was used."""
         self.tick(now, noise)
         row = self.waiting.get(self._part_of(made))
-        if row is None or row[arm] == 0:  # it is no longer waited for
+        if row is None or row[1 + arm] == 0:  # it is no longer waited for
             self.desk.late[0] += 1
             return False
-        row[arm] -= 1
+        row[1 + arm] -= 1
         return self.desk.receive(self._kept, arm, stint, made, value, level, now, noise)
 
     def miss(self, arm: int, made: float) -> None:
         """A response came, and is not used: its decision no longer waits."""
         row = self.waiting.get(self._part_of(made))
-        if row is not None and row[arm] > 0:
-            row[arm] -= 1
+        if row is not None and row[1 + arm] > 0:
+            row[1 + arm] -= 1
             self.desk.out[arm] -= 1
         self.desk.late[0] += 1
 
@@ -166,11 +166,12 @@ class State:
         if now < self._look or self.desk.window == math.inf:
             return
         self._look = math.inf
-        for part in list(self.waiting):
-            over = (part + 1) * self._part + self.desk.window
+        for part, (latest, *counts) in list(self.waiting.items()):
+            over = latest + self.desk.window
             if over < now:
-                for arm, count in enumerate(self.waiting.pop(part)):
-                    self.desk.out[arm] -= count
+                del self.waiting[part]
+                for arm, count in enumerate(counts):
+                    self.desk.out[arm] -= int(count)
             else:
                 self._look = min(self._look, over)
 
@@ -181,9 +182,10 @@ class State:
         part = self._part_of(now)
         row = self.waiting.get(part)
         if row is None:
-            row = self.waiting[part] = [0] * len(self.desk.out)
+            row = self.waiting[part] = [now, *[0] * len(self.desk.out)]
             self._look = -math.inf
-        row[arm] += 1
+        row[0] = max(row[0], now)
+        row[1 + arm] += 1
 
     def pause(self, paused: frozenset[int]) -> None:
         """Show these arms to the agent as known to pay nothing."""
@@ -203,7 +205,7 @@ class State:
         return {
             **record,
             "served": self.served,
-            "waiting": {str(part): row for part, row in self.waiting.items() if any(row)},
+            "waiting": {str(part): row for part, row in self.waiting.items() if any(row[1:])},
         }
 
     def thaw(self, record: Mapping[str, Any]) -> None:
@@ -213,7 +215,7 @@ class State:
             desk[name] = [float(x) for x in desk[name]]
         for name, part in self.parts.items():
             thaw(part, desk if name == "desk" else record[name])
-        self.waiting = {int(part): [int(n) for n in row] for part, row in record["waiting"].items()}
+        self.waiting = {int(part): list(row) for part, row in record["waiting"].items()}
         self.served, self._look = int(record["served"]), -math.inf
 
 

@@ -209,7 +209,7 @@ class Simulation:
         return replace(self, options=chosen)
 
     def _check(self) -> None:
-        """Refuse what does not fit together, before the first round is played."""
+        """Refuse settings that contradict each other, before the first round is played."""
         at_least("horizon", self.horizon, len(self.arms))
         self._check_levels()
         self._check_rewards()

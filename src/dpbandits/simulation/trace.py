@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbandits import __version__
-from dpbandits.display import card, plural, plus_minus, shortened, sparkline
+from dpbandits.display import card, shortened, sparkline
 from dpbandits.errors import MissingExtraError
+from dpbandits.formats import amount, estimate, plural
 from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, nth_look, show_legend
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.simulation.settings import Simulation
@@ -186,12 +187,12 @@ class Trace:
     def summary(self) -> list[str]:
         """The outcome in a few lines: the regret, and which arm won."""
         final, names, some = self.final_regret, shortened(", ".join(self.best_arms), 60), len(self.best_arms) > 1
-        error = plus_minus(self.stderr[-1], final.mean(), " (standard error)")
+        mean = estimate(float(final.mean()), float(self.stderr[-1]))
         best = f"the best arms are {names}" if some else f"the best arm is {names}"
         share = f"{'they' if some else 'it'} got {100 * self.best_arm_fraction:.1f} % of the rounds"
         return [
-            f"regret {final.mean():.6g}{error}, at most {final.max():.6g}",
-            f"{best}, found in {self.found} of {self.runs} run{'s' if self.runs > 1 else ''}; {share}",
+            f"regret {mean}{' (standard error)' if '±' in mean else ''}, at most {amount(float(final.max()))}",
+            f"{best}, found in {self.found} of {plural(self.runs, 'run')}; {share}",
         ]
 
     def __repr__(self) -> str:
@@ -202,7 +203,7 @@ class Trace:
 
     def _lines(self) -> list[str]:
         about = f"{self.label} on {shortened(self.simulation.arms.text, 48)}"
-        runs = f"{self.runs} run{'s' if self.runs > 1 else ''}"
+        runs = plural(self.runs, "run")
         promise = self.guarantee
         private = "not private" if promise.trust == "none" else f"{promise.trust} privacy, {promise.size}"
         head = f"Trace: {about}, {self.horizon:,} rounds, {runs}, seed {self.simulation.seed}"
@@ -261,9 +262,8 @@ class Trace:
         ax = plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
         simulation = self.simulation
         named = f" (best: {shortened(', '.join(self.best_arms), 30)})" if simulation.arms.named else ""
-        arms = f"{shortened(simulation.arms.text, 60)}{named}"
-        size = f"{plural(self.runs, 'run')}, seed {simulation.seed}, dpbandits {self.version}"
-        ax.set_title(f"{arms}, {size}", fontsize=9)
+        facts = f"{plural(self.runs, 'run')}, seed {simulation.seed}, dpbandits {self.version}"
+        ax.set_title(f"{shortened(simulation.arms.text, 60)}{named}, {facts}", fontsize=9)
         look(ax)
         return ax
 

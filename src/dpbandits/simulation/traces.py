@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpbandits.display import amount, plus_minus, shortened, sparkline
+from dpbandits.display import shortened, sparkline
 from dpbandits.errors import MissingExtraError
+from dpbandits.formats import amount, estimate
 from dpbandits.plotting import Line, draw_lines, look, show_legend
 from dpbandits.simulation.trace import Trace
 
@@ -26,8 +27,8 @@ class Traces(dict[str, Trace]):
 
     >>> from dpbandits.simulation import simulate
     >>> Traces({"UCB1": simulate("ucb1", arms={"red": 0.9, "green": 0.6}, horizon=1000, runs=10, seed=0)})
-    policy  mean regret   largest regret  best arm                privacy
-    UCB1    22.2 ± 1.32   28.2            red, found in 10 of 10  not private
+    policy  mean regret  largest regret  best arm                privacy
+    UCB1    22.2 ± 1.3   28.2            red, found in 10 of 10  not private
     """
 
     columns = COLUMNS
@@ -104,7 +105,7 @@ def _row(trace: Trace) -> list[str]:
     final, promise = trace.final_regret, trace.guarantee
     best = shortened(", ".join(trace.best_arms), 40)
     return [
-        amount(float(final.mean())) + plus_minus(trace.stderr[-1], final.mean()),
+        estimate(float(final.mean()), float(trace.stderr[-1])),
         amount(float(final.max())),
         f"{best}, found in {trace.found} of {trace.runs}",
         "not private" if promise.trust == "none" else f"{promise.trust}, {promise.size}",
