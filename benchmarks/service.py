@@ -91,7 +91,7 @@ def wrk(url: str, script: str, seconds: float, connections: int = CONNECTIONS) -
             "wrk",
             "-t1",
             f"-c{connections}",
-            f"-d{seconds}s",
+            f"-d{round(seconds)}s",
             "--latency",
             "--timeout",
             "10s",

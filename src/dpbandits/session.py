@@ -25,7 +25,7 @@ from dpbandits.environments.numbers import low_and_high, real
 from dpbandits.environments.replay import Log, is_frame, read_log
 from dpbandits.environments.scipy_arms import is_scipy
 from dpbandits.errors import ChoiceError, InputError
-from dpbandits.exact import Exactly, ExactNoise, SystemNoise, rational, require_exact
+from dpbandits.exact import Exactly, ExactNoise, SystemNoise, as_float, rational, require_exact
 from dpbandits.exact.wire import decode, encode
 from dpbandits.formats import amount
 from dpbandits.live import Live, Status
@@ -42,7 +42,11 @@ FORMAT = 2
 SIMULATED: Literal["simulated"] = "simulated"
 
 EXACT_NOISE = "the noise is exact: integers from the operating system's entropy"
-NO_PROMISE = "the noise is simulated: no promise on real rewards"
+NO_PROMISE = "for simulation: no promise on real rewards"
+
+#: What a saved session says about itself.
+SECRET = "it holds open sums of rewards: whoever reads it must be allowed to see them"
+SECRET_STATE = "it holds the state of the noise, from which past rewards follow: it is as secret as the rewards"
 WARM = "the log's users count as users who came first, and which arm each of them got must not tell a reward"
 FEW_ARMS = 3  # arms that a session shows in a terminal
 
@@ -434,6 +438,7 @@ class Session:
                 "stint": [self._stint, self._propensity],
                 "warm": self.warm,
                 "noise": SIMULATED if self.simulated else "exact",
+                "secret": SECRET_STATE if self.simulated else SECRET,
                 "live": self._live.freeze(),
             }
             if self.simulated:
@@ -469,7 +474,7 @@ class Session:
             raise InputError("text", f"must have one epsilon, got {epsilon} and {made.settings.get('epsilon')}")
         session._live.thaw(record["live"])
         session.warm = at_least("warm", record.get("warm", 0), 0)
-        session._stint, session._propensity = record.get("stint", [0, 1.0])
+        session._stint, session._propensity = _stint(record.get("stint", [0, 1.0]))
         if simulated:
             try:
                 session._noise.bit_generator.state = record["generators"]["noise"]
@@ -521,17 +526,26 @@ class SessionDevice:
         exact: bool,
         reward_range: tuple[float, float] | None = None,
     ) -> None:
-        self.epsilon, self._level = epsilon, float(epsilon)
+        self._epsilon, self._level = epsilon, float(epsilon)
         self._curator, self._noise, self._exact, self._range = curator, noise, exact, reward_range
 
+    @property
+    def epsilon(self) -> Fraction:
+        """The level of the noise. It cannot be changed."""
+        return self._epsilon
+
     def respond(self, decision: Decision, reward: float) -> Response:
-        """The response to send. Call it once for a reward: every call costs epsilon."""
-        value = _number(reward)
+        """The response to send. Call it once for a reward: every call costs epsilon.
+
+        What is no number is answered like the lowest reward, because an error would leave the decision unanswered, and
+        the silence would tell.
+        """
+        value = as_float(reward)
         if self._range is not None:
             low, high = self._range
             value = unit((value - low) / (high - low))
         value = float(self._curator.respond(value, self._level, self._noise))
-        return Response(decision.id, self.epsilon, value, self._curator.steps, self._exact)
+        return Response(decision.id, self._epsilon, value, self._curator.steps, self._exact)
 
 
 def _name_of(decision: Decision | str) -> str:
@@ -606,6 +620,15 @@ def _made(
     if len(set(names)) != made.arms or len(names) != made.arms:
         raise InputError("arms", f"must be {made.arms} different names, got {shortened(list(names), 200)}")
     return names, made
+
+
+def _stint(saved: Any) -> tuple[int, float | None]:
+    """The number of the open stint and the propensity of its arm, as they were saved."""
+    try:
+        number, propensity = saved
+        return at_least("stint", number, 0), None if propensity is None else float(propensity)
+    except (TypeError, ValueError):
+        raise InputError("text", "must be a saved session; this one is damaged: stint is of no use") from None
 
 
 def _checksum(record: Mapping[str, Any]) -> str:

@@ -118,6 +118,7 @@ def test_a_correct_policy_is_nearly_refuted_but_not(view: str) -> None:
     policy = policies.adap_klucb(2, epsilon=1.0)
     verdict = attack(policy, claim=1.0, trials=200_000, alpha=1e-6, view=view)
     assert verdict.verdict == "not refuted"
+    assert verdict.epsilon is not None
     assert 0.8 < verdict.epsilon <= 1.0
     assert "private" not in str(verdict)
     assert attack(policy, claim=0.7, trials=200_000, alpha=1e-6, view=view).violated
@@ -129,6 +130,7 @@ def test_an_anytime_audit_stops_when_it_knows() -> None:
     assert verdict.violated
     assert verdict.trials is not None
     assert verdict.trials < 60_000
+    assert verdict.epsilon is not None
     assert 1.0 < verdict.epsilon <= 2.0
     with pytest.raises(InputError, match="delta must be 0 for an anytime audit"):
         attack_responder(coin, claim=1.0, delta=0.01, trials=1000, anytime=True)
@@ -178,6 +180,7 @@ def test_a_right_device_is_not_refuted_with_any_pair_of_rewards() -> None:
     for view in ("response", "bytes"):
         verdict = attack_responder(Responder("right", flipped), claim=1.0, trials=20_000, alpha=1e-6, view=view)
         assert verdict.verdict == "not refuted"
+        assert verdict.epsilon is not None
         assert verdict.epsilon > 0.7
 
 

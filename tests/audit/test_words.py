@@ -231,6 +231,7 @@ def test_no_broken_curator_is_proved(name: str) -> None:
     assert verdict.verdict == ("violated" if least else "not refuted"), verdict
     assert verdict.domain.startswith("not proved: ")
     if least:
+        assert verdict.epsilon is not None
         assert verdict.epsilon >= least
         one, other = verdict.witness["probabilities"]
         assert abs(math.log(one / other)) == pytest.approx(verdict.epsilon, rel=1e-5)

@@ -56,6 +56,10 @@ class Elimination(NamedTuple):
         left = self.left()
         return arm, FOR_EVER if left == 1 else self.plays(left), NO_LINE
 
+    def turns(self) -> int:
+        """How many arms are played in turns in this epoch."""
+        return self.left()
+
     def next_arm(self) -> int:
         """The next surviving arm of this epoch; the number of arms if there is none."""
         arm = self.epoch[1]

@@ -18,12 +18,13 @@ from dpbandits.agents.exploring import first_unready, raised_mean
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.kl_ucb import KLUCB
 from dpbandits.agents.lazy import CoveringUCB, LazyUCB
+from dpbandits.agents.likelihood import LikelihoodIMED
 from dpbandits.agents.ucb import UCB
 from dpbandits.numerics import corrected, kl, kl_lower, kl_upper, positive_log, uncorrected, unit
 from dpbandits.protocols import MARGIN, NO_LINE, Agent, Releases
 from dpbandits.types import Floats, Integers, Rng
 
-__all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingLazy", "SkippingUCB", "skip_ahead"]
+__all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingLazy", "SkippingLikelihood", "SkippingUCB", "skip_ahead"]
 
 SHORTEST = 4  # rounds of a stint with a line: a longer stint lowers the line, a shorter one asks more often
 SHARE = 0.25  # the share of the leader's lead that a stint may use up
@@ -312,10 +313,68 @@ class SkippingLazy(NamedTuple, Generic[Lazily]):
         return largest < self.lazy.bound(releases, leader, t) - MARGIN
 
 
+class SkippingLikelihood(NamedTuple):
+    """IMED on a likelihood in stints: the arm with the largest mean keeps the least index while that is above a line.
+
+    As in ``SkippingIMED``, the line is the largest mean at which a rival's index is log n at the end of the stint. A
+    response adds at most 1 to n. Choices of other arms are made anew in every round.
+
+    >>> from dpbandits.curators import WeightedBernoulli
+    >>> agent, curator = SkippingLikelihood.start(LikelihoodIMED.start(2)), WeightedBernoulli.start(2)
+    >>> curator.weights[:], curator.sums[:] = 1000.0, (100.0, 900.0)
+    >>> arm, stint, line = agent.act(curator, 2001, np.random.default_rng(0))
+    >>> arm, stint > 10**6, round(float(line), 3)
+    (1, True, 0.2)
+    """
+
+    likelihood: LikelihoodIMED
+
+    @classmethod
+    def start(cls, likelihood: LikelihoodIMED) -> Self:
+        """A fresh agent with the choices of ``likelihood``."""
+        return cls(likelihood)
+
+    def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
+        likelihood = self.likelihood
+        best = likelihood.act(releases, t, rng)[0]
+        arms = len(likelihood.means)
+        if first_unready(releases, arms, t, 0.0) < arms:
+            return best, 1, NO_LINE
+        second = math.inf
+        for arm in range(arms):
+            if arm != best:
+                if likelihood.means[arm] >= likelihood.means[best]:
+                    return best, 1, NO_LINE
+                second = min(second, likelihood.rank(arm))
+        lead = min(second - likelihood.rank(best), FARTHEST)
+        if lead <= MARGIN:
+            return best, 1, NO_LINE
+        rounds = max(int(likelihood.counts[best] * math.expm1(HALF * lead)), SHORTEST)
+        own = positive_log(likelihood.counts[best] + rounds) + MARGIN
+        line = 0.0
+        for arm in range(arms):
+            if arm != best:
+                line = self.raised(releases, arm, line, own)
+        return best, rounds, line + MARGIN
+
+    def raised(self, releases: Any, arm: int, line: float, own: float) -> float:
+        """The line, raised if need be to where this rival's index is ``own``."""
+        likelihood = self.likelihood
+        line = max(line, likelihood.means[arm])
+        needed = own - positive_log(likelihood.counts[arm])
+        if needed <= 0.0:
+            return line
+        evidence = max(releases.misfit(arm, line) - likelihood.least[arm], 0.0)
+        if corrected(evidence, likelihood.correction) >= needed:
+            return line
+        return max(line, releases.upper(arm, uncorrected(needed, likelihood.correction)))
+
+
 SKIPPING: dict[type, Callable[[Any], Agent]] = {
     UCB: SkippingUCB.start,
     KLUCB: SkippingKLUCB.start,
     IMED: SkippingIMED.start,
     LazyUCB: SkippingLazy.start,
+    LikelihoodIMED: SkippingLikelihood.start,
     CoveringUCB: SkippingLazy.start,
 }

@@ -31,6 +31,8 @@ BINS = 64
 ENDS = (-50.0, 50.0)  # rewards whose logistic function is practically 0 and 1
 OTHER_REWARDS = (0.5, 0.3, 7.0, -1.0, math.nan, math.inf, -math.inf)  # that a response is attacked with
 MAX_BYTES = 32  # of a response that are looked at one by one
+UNUSUAL = ((0.0, math.nan), (0.0, math.inf), (1.0, -math.inf), (0.0, 7.0), (1.0, -1.0), (0.5, math.nan))
+TRIED = 6  # rounds, to see whether a policy can be played
 
 Rows = NDArray[Any]
 
@@ -64,27 +66,35 @@ class Target(Protocol):
 class PolicyTarget:
     """A policy, observed through its actions or its released means."""
 
-    def __init__(self, policy: Policy, horizon: int, view: str) -> None:
+    def __init__(self, policy: Policy, horizon: int, view: str, *, few: bool = False) -> None:
         self.view = known("view", view, CENTRAL_VIEWS)
-        self.policy, self.horizon = policy, horizon
-        self._play, self.compiled = _compiled_or_plain(policy)
+        self.policy, self.horizon, self.few = policy, horizon, few
+        self._play, self.compiled, self._wrap = _compiled_or_plain(policy)
 
     def neighbours(self) -> list[Neighbours]:
-        """Constant rewards of 0 or 1 for each arm, except for one round in which all arms pay 0 or all pay 1."""
-        pairs = []
-        for changed in sorted({t for t in (0, 1, 2, 3, 4, 6, 10, 14) if t < self.horizon}):
-            for means in ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)):
-                tables = np.zeros((2, self.horizon, self.policy.arms))
-                tables[:, :, 0], tables[:, :, 1:] = means
-                tables[0, changed], tables[1, changed] = 0.0, 1.0
-                others = f"arm 0 pays {means[0]:g} and other arms {means[1]:g}"
-                pairs.append(
-                    Neighbours(
-                        tables,
-                        (f"{others}, in round {changed + 1} all pay 0", f"{others}, in round {changed + 1} all pay 1"),
-                    )
-                )
-        return pairs
+        """Rewards that are constant for each arm, or mixed, but for one round in which all arms pay one of two rewards.
+
+        Those two are 0 and 1, or rewards that must be clamped. ``few`` is for more arms.
+        """
+        last, ends = self.horizon - 1, ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))
+        if self.few:
+            return [self._pair(t, means, (0.0, 1.0)) for t in (0, min(4, last)) for means in ends[1:3]]
+        rounds = {t for t in (0, 1, 2, 3, 4, 6, 10, 14, last // 2, last - 1) if 0 <= t <= last}
+        pairs = [self._pair(t, means, (0.0, 1.0)) for t in sorted(rounds) for means in ends]
+        pairs += [self._pair(t, None, (0.0, 1.0)) for t in sorted({0, min(3, last), last // 2})]
+        return pairs + [self._pair(t, ends[0], pair) for t in sorted({0, min(2, last)}) for pair in UNUSUAL]
+
+    def _pair(self, changed: int, means: tuple[float, float] | None, pair: tuple[float, float]) -> Neighbours:
+        tables = np.zeros((2, self.horizon, self.policy.arms))
+        if means is None:
+            tables[:] = np.random.default_rng(changed).integers(0, 2, (1, self.horizon, 1))
+            others = f"rewards {''.join(f'{reward:g}' for reward in tables[0, :, 0])} whatever the arm"
+        else:
+            tables[:, :, 0], tables[:, :, 1:] = means
+            others = f"arm 0 pays {means[0]:g} and other arms {means[1]:g}"
+        tables[0, changed], tables[1, changed] = pair
+        text = tuple(f"{others}, in round {changed + 1} all pay {reward:g}" for reward in pair)
+        return Neighbours(tables, (text[0], text[1]))
 
     def play(self, pair: Neighbours, sides: Integers, seed: tuple[int, ...]) -> Rows:
         """The actions or released means of each run; they do not depend on the number of workers."""
@@ -96,7 +106,8 @@ class PolicyTarget:
             streams = np.random.SeedSequence(seed, spawn_key=(start,)).spawn(2)
             noise, choices = (np.random.default_rng(stream) for stream in streams)
             views = (seen[part], nothing) if self.view == "actions" else (nothing, seen[part])
-            self._play(Scripted.start(pair.inputs), *_parts(self.policy), sides[part], *views, noise, choices)
+            parts = _parts(self.policy, self._wrap)
+            self._play(Scripted.start(pair.inputs), *parts, sides[part], *views, noise, choices)
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             list(pool.map(chunk, range(0, sides.size, CHUNK)))
@@ -116,27 +127,41 @@ class PolicyTarget:
         return "released means " + " ".join(f"{mean:.3g}" for mean in row if mean)
 
 
-def _parts(policy: Policy) -> tuple[Any, ...]:
+Wrap = Callable[[Any], Any]
+
+
+def _parts(policy: Policy, wrap: Wrap) -> tuple[Any, ...]:
     """The parts, their memory, and a copy of that memory as it is at the start."""
     parts = trials.buffered(policy.agent, policy.curator)
     memory = (parts.floats, parts.integers, parts.floats.copy(), parts.integers.copy())
-    return OneByOne(parts.curator), parts.agent, *memory
+    return wrap(parts.curator), parts.agent, *memory
 
 
-def _compiled_or_plain(policy: Policy) -> tuple[Callable[..., None], bool]:
-    """The loop of trials, and whether it is compiled. Numba may be unable to compile a user's own parts."""
+def _compiled_or_plain(policy: Policy) -> tuple[Callable[..., None], bool, Wrap]:
+    """The loop of trials, whether it is compiled, and what the agent sees.
+
+    Numba may be unable to compile a user's own parts. The curator plays one reward at a time, in ``OneByOne``. An agent
+    that looks for more than releases does not find it there, so it is given the curator itself.
+    """
     from dpbandits.simulation import compiled
 
-    environment, parts = Scripted.start(np.zeros((2, 1, policy.arms))), _parts(policy)
-    views = (np.zeros((1, 1), np.int8), np.zeros((0, 1)))
-    streams = (np.random.default_rng(0), np.random.default_rng(1))
+    def tried(play: Callable[..., None], wrap: Wrap) -> None:
+        environment, parts = Scripted.start(np.zeros((2, TRIED, policy.arms))), _parts(policy, wrap)
+        views = (np.zeros((1, TRIED), np.int8), np.zeros((0, TRIED)))
+        play(environment, *parts, np.zeros(1, np.int64), *views, np.random.default_rng(0), np.random.default_rng(1))
+
+    environment = Scripted.start(np.zeros((2, 1, policy.arms)))
     try:
-        play = compiled.compiled(trials.play_trials, environment, *parts[:2])
+        play = compiled.compiled(trials.play_trials, environment, *_parts(policy, OneByOne)[:2])
         with compiled.uninterrupted():
-            play(environment, *parts, np.zeros(1, np.int64), *views, *streams)
+            tried(play, OneByOne)
     except compiled.NOT_COMPILABLE:
-        return trials.play_trials, False
-    return play, True
+        try:
+            tried(trials.play_trials, OneByOne)
+        except (AttributeError, IndexError):
+            return trials.play_trials, False, lambda curator: curator
+        return trials.play_trials, False, OneByOne
+    return play, True, OneByOne
 
 
 class Responder(NamedTuple):
@@ -254,11 +279,11 @@ def _binned(rows: Rows, first: int) -> Integers:
     """Bin each column, with about equally many of the ``first`` rows per bin; few distinct values get a bin each."""
     codes = np.zeros(rows.shape, np.int64)
     for j, column in enumerate(rows.T):
-        nothing = np.isnan(column)
-        known_values = column[:first][~nothing[:first]]
-        values = np.unique(known_values)
+        finite = np.isfinite(column)
+        values = np.unique(column[:first][finite[:first]])
         if len(values) > 4 * BINS:
-            parts = np.linspace(0.0, 1.0, BINS + 1)[1:-1]
-            values = np.unique(np.quantile(known_values, parts, method="lower"))  # infinities are not interpolated
-        codes[:, j] = np.where(nothing, len(values) + 1, np.searchsorted(values, column))
+            values = np.unique(np.quantile(column[:first][finite[:first]], np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
+        codes[finite, j] = np.searchsorted(values, column[finite])
+        for code, odd in ((-1, np.isnan(column)), (-2, column == -np.inf), (-3, column == np.inf)):
+            codes[odd, j] = code
     return codes

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpbandits.cli import NO
 from dpbandits.cli.progress import working
 from dpbandits.cli.shared import Number, app, echo, named_options
 from dpbandits.errors import InputError
@@ -36,7 +35,7 @@ def audit() -> None:
     audit curator NAME      a curator of one reward
     audit MODULE:FUNCTION   your own: a function that makes a policy (it takes arms), or a curator with respond(reward)
 
-    Exit status 0: proved, or not refuted. 1: violated, with a witness.
+    Exit status 0: proved, vacuous, or not refuted. 1: violated, with a witness. 2: refused, with the reason.
     """
 
 
@@ -54,7 +53,7 @@ def _shared_options() -> list[click.Parameter]:
         click.Option(
             ["--alpha"], type=Number(), default="0.001", show_default=True, help="Error probability of the lower bound."
         ),
-        click.Option(["--horizon"], type=Number(), help="Rounds.  [default: 8 exact, 30 otherwise]"),
+        click.Option(["--horizon"], type=Number(), help="Rounds.  [default: 128 exact, 30 otherwise]"),
         click.Option(["--seed"], type=Number(), default="0", show_default=True, help="Seed of all random numbers."),
         click.Option(["--anytime"], is_flag=True, help="Stop as soon as the claim is refuted."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document on standard output."),
@@ -102,10 +101,11 @@ def curator(name: str, **given: Any) -> None:
 def _own(target: str) -> Callable[..., None]:
     def command(**given: Any) -> None:
         from dpbandits.audit import own_curator
+        from dpbandits.audit.subjects import users_fault
         from dpbandits.policies import lookup
 
         function = lookup.own(target)
-        if lookup.takes(function, "arms"):
+        if users_fault("cannot be made", lambda: lookup.takes(function, "arms")):
             _report(lambda: _policy(function, given), given["as_json"])
             return
         if given["exact"]:
@@ -113,7 +113,7 @@ def _own(target: str) -> Callable[..., None]:
         claim = _epsilon(given) if given["claim"] is None else given["claim"]
         if claim is None:
             raise InputError("claim", f"is required by {target}, got none")
-        made = own_curator(function, target, _epsilon(given))
+        made = users_fault("cannot be made", lambda: own_curator(function, target, _epsilon(given)))
         _report(lambda: _attack_responder(made, claim, given), given["as_json"])
 
     return command
@@ -162,5 +162,5 @@ def _report(check: Callable[[], Verdict], as_json: bool) -> None:
     with working("audit"):
         verdict = check()
     echo(json.dumps(verdict.to_json(), allow_nan=False) if as_json else str(verdict))
-    if verdict.violated:
-        raise click.exceptions.Exit(NO)
+    if verdict.exit_status:
+        raise click.exceptions.Exit(verdict.exit_status)

@@ -156,6 +156,8 @@ def _regret(trace: Trace, final: dict[str, Any]) -> str:
 
 
 def _promise(promise: dict[str, Any]) -> str:
+    if "promise" in promise:
+        return f"no promise{promise['promise'].removeprefix('none')}"
     if promise["trust"] == "none":
         return promise["conditions"]
     epsilon = "each user's own epsilon" if promise["epsilon"] is None else f"epsilon {promise['epsilon']:g}"

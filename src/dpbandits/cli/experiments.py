@@ -41,6 +41,9 @@ fresh_option = click.option(
     help="Fewer, shorter runs, or the papers' settings.",
 )
 @click.option(
+    "--add", multiple=True, metavar="POLICY", help="Draw a policy, a name or module:function, into it; repeatable."
+)
+@click.option(
     "--out", default="out/reproduce", show_default=True, type=click.Path(path_type=Path), help="Output folder."
 )
 @workers_option
@@ -87,8 +90,10 @@ def compare(file: Path, as_json: bool, workers: float | None, **given: Any) -> N
         if as_json:
             traces = {name: trace.to_json() for name, trace in played.items()}
             echo(json.dumps({"file": str(file), "out": str(given["out"]), "policies": traces}, allow_nan=False))
-        else:
-            print_table(list(played.columns), played.rows())
+            return
+        print_table(list(played.columns), played.rows())
+        for void in {trace.guarantee.in_short for trace in played.values() if trace.guarantee.void}:
+            echo(void)
 
     threads = whole("workers", workers)
     with _watched("compare: runs", given["out"], answer) as watched:

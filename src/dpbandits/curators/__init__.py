@@ -6,6 +6,7 @@ from dpbandits.curators.heterogeneous import HeterogeneousBernoulli, Heterogeneo
 from dpbandits.curators.hybrid import Hybrid, HybridOfAll
 from dpbandits.curators.interval import Interval
 from dpbandits.curators.lazy import Lazy
+from dpbandits.curators.leveled import BinnedBernoulli, WeightedBernoulli, WeightedLaplace
 from dpbandits.curators.local import LocalBernoulli, LocalLaplace
 from dpbandits.curators.plain import Plain
 from dpbandits.curators.tree import Tree
@@ -13,6 +14,7 @@ from dpbandits.curators.tree import Tree
 __all__ = [
     "Batch",
     "BatchLikelihood",
+    "BinnedBernoulli",
     "GaussianBatch",
     "HeterogeneousBernoulli",
     "HeterogeneousLaplace",
@@ -25,4 +27,6 @@ __all__ = [
     "Plain",
     "RunningSum",
     "Tree",
+    "WeightedBernoulli",
+    "WeightedLaplace",
 ]

@@ -240,11 +240,15 @@ def _reported(
     words = f"{arms_text(simulation)}, {size}"
     if simulation.arms.named:
         words += f"; the best arm is {', '.join(simulation.arms.best())}"
+    void = simulation.guarantee.in_short if simulation.guarantee.void else ""
+    said = f"{words}; {void}" if void else words
     shown: list[Panel | Table] = [*_panels(asked, played), _table(played), _pulls(played)]
-    section = Section("comparison", asked.title, "", words, asked.cells, shown)
-    output.write_section(folder, section, played, f"{words}, dpbandits {__version__}")
+    section = Section("comparison", asked.title, "", said, asked.cells, shown)
+    output.write_section(folder, section, played, f"{void}\n{words}, dpbandits {__version__}".lstrip())
     seconds = round(time.perf_counter() - started, 1)
     facts = {"file": asked.source, "seed": simulation.seed, **versions(), "seconds": seconds}
+    if void:
+        facts["privacy"] = void
     output.write_report(folder, asked.title, [section], facts)
     return played
 

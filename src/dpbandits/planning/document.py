@@ -9,6 +9,7 @@ from dpbandits.planning.grid import Outcome
 from dpbandits.planning.plan import Plan
 from dpbandits.planning.question import Question
 from dpbandits.planning.words import answers
+from dpbandits.privacy.guarantee import FROM_LOG
 
 __all__ = ["document"]
 
@@ -44,6 +45,7 @@ def document(plan: Plan) -> dict[str, Any]:
         ],
         "all_share": [outcome.to_json(asked, free) for outcome in plan.all_share],
         "left_out": [{"policy": o.policy, "epsilon": o.epsilon, "reason": o.reason} for o in plan.left_out],
+        **({} if asked.arms.log is None else {"promise": f"none: {FROM_LOG}"}),
         "version": __version__,
     }
 

@@ -12,6 +12,7 @@ from dpbandits.planning.document import document
 from dpbandits.planning.output import write_figure
 from dpbandits.planning.plan import Plan
 from dpbandits.plotting import COLOURS, GREY, new_figure
+from dpbandits.privacy.guarantee import FROM_LOG
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +36,8 @@ def draw(plan: Plan) -> Figure:
     settings = (
         f"{arms}; {asked.horizon:,} rounds{refusal}; {asked.runs} runs, seed {asked.seed}, dpbandits {__version__}"
     )
+    if asked.arms.log is not None:
+        settings += f"\nno promise: {FROM_LOG}"
     figure.suptitle(settings, fontsize=9, color=GREY)
     return figure
 

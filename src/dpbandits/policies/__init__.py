@@ -7,6 +7,7 @@ from dpbandits.policies.dp_likelihood import dp_glr_imed, dp_imed, dp_klucb
 from dpbandits.policies.dp_se import dp_se
 from dpbandits.policies.dp_ucb import dp_ucb, dp_ucb_bound
 from dpbandits.policies.dp_ucb_int import dp_ucb_int
+from dpbandits.policies.heldp_all import heldp_glr_b, heldp_weighted_b, heldp_weighted_l
 from dpbandits.policies.heldp_ucb import heldp_ucb_b, heldp_ucb_bs, heldp_ucb_l, heldp_ucb_ls
 from dpbandits.policies.lazy import anytime_lazy_ucb, lazy_dp_ts
 from dpbandits.policies.ldp_bits import ldp_imed_b, ldp_imed_bs, ldp_klucb_b, ldp_klucb_bs, ldp_ts_b, ldp_ts_bs
@@ -27,10 +28,13 @@ __all__ = [
     "dp_ucb",
     "dp_ucb_bound",
     "dp_ucb_int",
+    "heldp_glr_b",
     "heldp_ucb_b",
     "heldp_ucb_bs",
     "heldp_ucb_l",
     "heldp_ucb_ls",
+    "heldp_weighted_b",
+    "heldp_weighted_l",
     "imed",
     "kl_ucb",
     "lazy_dp_ts",

@@ -74,7 +74,7 @@ def own(target: str) -> Callable[..., Any]:
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError("policy", f"must be a name or module:function, got '{target}': {error}") from None
-    except Exception as error:  # whatever a user's module raises while it is imported
+    except (Exception, SystemExit) as error:  # whatever a user's module raises while it is imported
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError("policy", f"'{target}' cannot be imported: {what:.200}") from None
     if not callable(found):

@@ -20,7 +20,7 @@ from dpbandits.service.keyring import Keyring
 from dpbandits.service.metrics import Metrics
 from dpbandits.service.state import State
 from dpbandits.service.store import Store
-from dpbandits.service.witness import Witness
+from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable
 
 __all__ = ["CAPPED", "Control", "Embedded", "Tick", "released_rows"]
@@ -49,21 +49,21 @@ class Embedded:
     """The commits of a server with SQLite. Only the writer's thread calls it."""
 
     def __init__(
-        self, store: Store, keys: Keyring, clock: Clock, witness: Witness | None, runs: dict[int, Run], metrics: Metrics
+        self, store: Store, keys: Keyring, clock: Clock, tally: Tally | None, runs: dict[int, Run], metrics: Metrics
     ) -> None:
-        self.store, self.keys, self.clock, self.witness, self.runs = store, keys, clock, witness, runs
+        self.store, self.keys, self.clock, self.tally, self.runs = store, keys, clock, tally, runs
         self.metrics = metrics
         self._noise, self._choices, self._contents = SystemNoise(), Choices(), Contents()
         self._connection: Connection | None = None
         self._file: tuple[int, int] | None = None
-        self._unwitnessed: dict[str, int] = {}
+        self._untallied: dict[str, int] = {}
 
     def commit(self, jobs: list[Job]) -> list[Any]:
         """Store what the jobs ask for; the answer to each."""
         try:
             connection = self._opened()
             hot = [job for job in jobs if not isinstance(job, Control)]
-            self._testify()
+            self._count_draws()
             answers = iter(self._commit_all(connection, hot) if hot else [])
             return [self._control(connection, job) if isinstance(job, Control) else next(answers) for job in jobs]
         except (sqlite3.Error, DBAPIError, OSError) as error:
@@ -71,11 +71,11 @@ class Embedded:
             self._close()
             raise Unavailable(f"the database cannot be written: {getattr(error, 'orig', None) or error}") from None
 
-    def _testify(self) -> None:
-        """Let the witness know of every draw before anything that depends on it is shown."""
-        if self._unwitnessed and self.witness is not None:
-            self.witness.record(self._unwitnessed)
-        self._unwitnessed = {}
+    def _count_draws(self) -> None:
+        """Count every draw outside the database before anything that depends on it is shown."""
+        if self._untallied and self.tally is not None:
+            self.tally.record(self._untallied)
+        self._untallied = {}
 
     def _opened(self) -> Connection:
         if self.store.path is not None:
@@ -128,8 +128,8 @@ class Embedded:
             raise
         for run, state, drawn in changed:
             run.state, run.draws, run.changed = state, run.draws + drawn, run.changed + 1
-        self._unwitnessed = {run.experiment.witnessed: run.draws for run, _, drawn in changed if drawn}
-        self._testify()
+        self._untallied = {run.experiment.tallied: run.draws for run, _, drawn in changed if drawn}
+        self._count_draws()
         for keep in work.contents:
             self._contents.keep(*keep)
         self.metrics.count(work.batch, self.runs)
@@ -146,12 +146,14 @@ class _Work:
         self.used: dict[tuple[int, int], int] = {}  # responses by experiment and arm
         self.asked: dict[tuple[int, str], list[Made]] = {}
         self.told: dict[tuple[int, str, int], tuple[str, int | None]] = {}
+        self.read: set[tuple[int, str]] = set()  # decisions of which all answers are in ``told``
         self.contents: list[tuple[tuple[int, str, int], float]] = []
 
     def do(self, job: Ask | Tell | Tick) -> Any:
         if isinstance(job, Ask):
             return self.ask(job)
         if isinstance(job, Tell):
+            self.read_answers(job.items)
             return [self.tell(item) for item in job.items]
         for run in self.books.runs.values():
             if run.state.desk.by_stint and run.state.desk.closing[0] < self.batch.now and run.experiment.active:
@@ -206,16 +208,23 @@ class _Work:
         stored: int = self.cursor.fetchone()[0]
         return stored + sum(n for key, n in self.batch.people.items() if key[:2] == (experiment, person))
 
+    def read_answers(self, items: list[Item]) -> None:
+        """Read what is stored for these decisions: a lease in one look, a single decision by its key."""
+        leases = {(item.token.experiment, item.token.decision) for item in items}
+        for experiment, decision in leases - self.read:
+            self.read.add((experiment, decision))
+            self.cursor.execute(
+                "select item, outcome, response from answers where experiment = ? and decision = ?",
+                (experiment, decision),
+            )
+            for item, outcome, response in self.cursor:
+                self.told[experiment, decision, item] = (outcome, response)
+
     def tell(self, item: Item) -> tuple[str, str]:
         """(status, reason)."""
         token, batch = item.token, self.batch
         key = (token.experiment, token.decision, token.item)
         before = self.told.get(key)
-        if before is None:
-            self.cursor.execute(
-                "select outcome, response from answers where experiment = ? and decision = ? and item = ?", key
-            )
-            before = self.cursor.fetchone()
         if before is not None:
             return self.again(item, key, *before)
         run = self.books.runs[token.experiment]

@@ -42,7 +42,7 @@ from dpbandits.service.metrics import Metrics
 from dpbandits.service.problems import Problem, not_running
 from dpbandits.service.state import State
 from dpbandits.service.store import Store
-from dpbandits.service.witness import Witness
+from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable
 
 __all__ = ["Shared"]
@@ -81,13 +81,13 @@ class Shared:
         store: Store,
         keys: Keyring,
         clock: Clock,
-        witness: Witness | None,
+        tally: Tally | None,
         runs: dict[int, Run],
         metrics: Metrics,
         *,
         reload: Callable[..., None],
     ) -> None:
-        self.store, self.keys, self.clock, self.witness, self.runs = store, keys, clock, witness, runs
+        self.store, self.keys, self.clock, self.tally, self.runs = store, keys, clock, tally, runs
         self.metrics, self._reload = metrics, reload
         self._choices, self._contents = Choices(), Contents()
         self._connection: Connection | None = None
@@ -466,8 +466,8 @@ class Folder:
             return False
         drawn = made.draws > lead.run.draws
         lead.run = made
-        if drawn and self.books.witness is not None:
-            self.books.witness.record({experiment.witnessed: made.draws})
+        if drawn and self.books.tally is not None:
+            self.books.tally.record({experiment.tallied: made.draws})
         self.books.metrics.count(fold.batch, self.books.runs)
         return True
 

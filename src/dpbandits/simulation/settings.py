@@ -276,10 +276,11 @@ class Simulation:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The policy's guarantee, with what the range adds to it."""
-        if self.reward_range is None:
-            return self.policy.guarantee
-        return self.policy.guarantee.within(*self.reward_range)
+        """The policy's guarantee, with what the range adds to it. What is computed from a log has none."""
+        promise = self.policy.guarantee
+        if self.reward_range is not None:
+            promise = promise.within(*self.reward_range)
+        return promise if self.arms.log is None else promise.from_log()
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready; ``from_json`` reads it back."""

@@ -114,17 +114,9 @@ class Trace:
 
     @property
     def label(self) -> str:
-        """The policy and the level at which it runs."""
-        return self._at_level(self.policy)
-
-    @property
-    def title(self) -> str:
-        """The same as papers write it, for figures."""
-        return self._at_level(self.simulation.policy.title)
-
-    def _at_level(self, name: str) -> str:
-        epsilon = self.options.get("epsilon")
-        return name if epsilon is None else f"{name} (ε = {epsilon:g})"
+        """The policy, as papers write it, and the level at which it runs."""
+        title, epsilon = self.simulation.policy.title, self.options.get("epsilon")
+        return title if epsilon is None else f"{title} (ε = {epsilon:g})"
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``dpbandits simulate --json`` prints."""
@@ -204,10 +196,8 @@ class Trace:
     def _lines(self) -> list[str]:
         about = f"{self.label} on {shortened(self.simulation.arms.text, 48)}"
         runs = plural(self.runs, "run")
-        promise = self.guarantee
-        private = "not private" if promise.trust == "none" else f"{promise.trust} privacy, {promise.size}"
         head = f"Trace: {about}, {self.horizon:,} rounds, {runs}, seed {self.simulation.seed}"
-        return [head, *(f"  {line}" for line in (*self.summary(), private))]
+        return [head, *(f"  {line}" for line in (*self.summary(), self.guarantee.in_short))]
 
     def bounds(self) -> list[Bound]:
         """The theorems on this policy's regret here, in the unit of rewards mapped from ``reward_range`` to [0, 1]."""
@@ -240,7 +230,7 @@ class Trace:
         (line,) = ax.plot(
             self.checkpoints,
             mean,
-            label=label or self.title,
+            label=label or self.label,
             color=COLOURS[drawn.colour],
             linestyle=DASHES[drawn.dashes],
             marker=MARKERS[drawn.marker] or None,
@@ -263,7 +253,8 @@ class Trace:
         simulation = self.simulation
         named = f" (best: {shortened(', '.join(self.best_arms), 30)})" if simulation.arms.named else ""
         facts = f"{plural(self.runs, 'run')}, seed {simulation.seed}, dpbandits {self.version}"
-        ax.set_title(f"{shortened(simulation.arms.text, 60)}{named}, {facts}", fontsize=9)
+        void = f"\n{self.guarantee.in_short}" if self.guarantee.void else ""
+        ax.set_title(f"{shortened(simulation.arms.text, 60)}{named}, {facts}{void}", fontsize=9)
         look(ax)
         return ax
 

@@ -82,7 +82,8 @@ class Traces(dict[str, Trace]):
         seeds = {trace.simulation.seed for trace in self.values()}
         versions = {trace.version for trace in self.values()}
         facts = f"seed {', '.join(map(str, sorted(seeds)))}, dpbandits {', '.join(sorted(versions))}"
-        ax.set_title(f"{about}, {facts}", fontsize=9)
+        voids = sorted({trace.guarantee.in_short for trace in self.values() if trace.guarantee.void})
+        ax.set_title("\n".join([f"{about}, {facts}", *voids]), fontsize=9)
         return ax
 
     def __repr__(self) -> str:
@@ -108,5 +109,5 @@ def _row(trace: Trace) -> list[str]:
         estimate(float(final.mean()), float(trace.stderr[-1])),
         amount(float(final.max())),
         f"{best}, found in {trace.found} of {trace.runs}",
-        "not private" if promise.trust == "none" else f"{promise.trust}, {promise.size}",
+        promise.in_short if promise.void or promise.trust == "none" else f"{promise.trust}, {promise.size}",
     ]
