@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-
 #: The section of the menu for the pages of each folder.
 SECTIONS = {"concepts": "Concepts", "howto": "How to", "papers": "Papers", "api": "Reference", "": "Concepts"}
 

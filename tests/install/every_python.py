@@ -24,11 +24,14 @@ def pythons() -> Iterator[tuple[str, Path]]:
         named = shutil.which(f"python{version}")
         kept = sorted(pyenv.glob(f"{version}.*/bin/python"))
         candidates = [*kept, *([Path(named)] if named else [])]
-        working = [
-            path for path in candidates if subprocess.run([path, "-c", "import ensurepip, venv"]).returncode == 0
-        ]
+        working = [path for path in candidates if _quiet([path, "-c", "import ensurepip, venv"]).returncode == 0]
         if working:
             yield version, working[0]
+
+
+def _works(python: Path) -> bool:
+    """Whether this is a Python that can make environments, and not a name that leads nowhere."""
+    return subprocess.run([python, "-c", "import ensurepip, venv"], capture_output=True).returncode == 0
 
 
 def main() -> int:
