@@ -25,6 +25,7 @@ from starlette.testclient import TestClient
 from dpbandits.errors import InputError
 from dpbandits.numerics import on_grid
 from dpbandits.service import app
+from dpbandits.service.books import Ask
 from dpbandits.service.clock import Clock
 from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings
@@ -183,6 +184,19 @@ def test_a_store_with_a_central_experiment_is_not_opened_carelessly(serve: Open,
     with pytest.raises(InputError, match="must keep what it is given, for shop"):
         careless.open()
     careless.store.close()
+
+
+def test_an_experiment_that_fails_does_not_stop_others(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(client, "bad")
+    create(client, "good")
+    service = served(client)
+    bad, good = (service.names[name] for name in ("bad", "good"))
+    monkeypatch.setattr(bad.state, "copy", lambda: 1 / 0)
+    monkeypatch.setattr(bad.state, "decide", lambda *_: 1 / 0)
+    asked = [Ask(run.experiment.id, None, b"", 0, 0) for run in (bad, good, bad)]
+    answers = service.books.commit(asked)  # type: ignore[arg-type]
+    assert [type(answer) for answer in answers] == [ZeroDivisionError, bytes, ZeroDivisionError]
+    assert json.loads(answers[1])["arm"] == "red"
 
 
 def test_tables_are_what_the_migrations_make(store: str) -> None:

@@ -18,6 +18,7 @@ from dpbandits.service.books import SILENT, Ask, Choices, Item, Made, Run, Tell,
 from dpbandits.service.clock import Clock
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.metrics import Metrics
+from dpbandits.service.problems import Problem, not_running
 from dpbandits.service.state import State
 from dpbandits.service.store import Store
 from dpbandits.service.tally import Tally
@@ -27,6 +28,7 @@ __all__ = ["CAPPED", "Control", "Embedded", "Tick", "released_rows"]
 
 CAPPED = "this user has sent as many responses as max_responses_per_user allows; nothing was taken"
 SQL = Sql.of("?")
+LOST = (sqlite3.Error, DBAPIError, OSError)
 
 
 @dataclass(slots=True)
@@ -61,15 +63,30 @@ class Embedded:
     def commit(self, jobs: list[Job]) -> list[Any]:
         """Store what the jobs ask for; the answer to each."""
         try:
-            connection = self._opened()
             hot = [job for job in jobs if not isinstance(job, Control)]
-            self._count_draws()
-            answers = iter(self._commit_all(connection, hot) if hot else [])
-            return [self._control(connection, job) if isinstance(job, Control) else next(answers) for job in jobs]
-        except (sqlite3.Error, DBAPIError, OSError) as error:
-            self.metrics.failures.inc()
-            self._close()
-            raise Unavailable(f"the database cannot be written: {getattr(error, 'orig', None) or error}") from None
+            answers = iter(self._commit_hot(hot) if hot else [])
+        except LOST as error:
+            answers = iter([self._lost(error)] * len(jobs))
+        return [self._control(job) if isinstance(job, Control) else next(answers) for job in jobs]
+
+    def _commit_hot(self, jobs: list[Ask | Tell | Tick]) -> list[Any]:
+        """In one transaction; where one of them fails for a reason of its own, each in one of its own."""
+        self._count_draws()
+        try:
+            return self._commit_all(self._opened(), jobs)
+        except (*LOST, Unavailable):
+            raise
+        except Exception as error:
+            return [error] if len(jobs) == 1 else [answer for job in jobs for answer in self._commit_hot([job])]
+
+    def _lost(self, error: Exception) -> Unavailable:
+        """Nothing was stored: the next commit tries a new connection."""
+        self.metrics.failures.inc()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+        return Unavailable(f"the database cannot be written: {getattr(error, 'orig', None) or error}")
 
     def _count_draws(self) -> None:
         """Count every draw outside the database before anything that depends on it is shown."""
@@ -90,23 +107,18 @@ class Embedded:
             self._connection = self.store.engine.connect()
         return self._connection
 
-    def _close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.invalidate()
-            connection.close()
-
     def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
             self._connection.close()
 
-    def _control(self, connection: Connection, job: Control) -> Any:
+    def _control(self, job: Control) -> Any:
         try:
+            connection = self._opened()
             with connection.begin():
                 answer = job.act(connection)
-        except (sqlite3.Error, DBAPIError, OSError):
-            raise
+        except LOST as error:
+            return self._lost(error)
         except Exception as error:  # refused: the transaction is undone, and the caller is told why
             return error
         if job.then is not None:
@@ -156,7 +168,8 @@ class _Work:
             self.read_answers(job.items)
             return [self.tell(item) for item in job.items]
         for run in self.books.runs.values():
-            if run.state.desk.by_stint and run.state.desk.closing[0] < self.batch.now and run.experiment.active:
+            desk = run.state.desk
+            if run.experiment.active and desk.by_stint and desk.asked[0] > 0 and desk.closing[0] < self.batch.now:
                 self.state(run).tick(self.batch.now, self.books._noise)
         return None
 
@@ -168,7 +181,7 @@ class _Work:
             self.before[number] = found.version
         return found
 
-    def ask(self, ask: Ask) -> bytes:
+    def ask(self, ask: Ask) -> bytes | Problem:
         books, batch = self.books, self.batch
         run = books.runs[ask.experiment]
         if ask.decision is not None:
@@ -176,7 +189,11 @@ class _Work:
             if rows:
                 return shown(run.experiment, rows, books.keys)
         experiment = run.experiment
-        silent = experiment.cap is not None and ask.person != b"" and self.responses(ask) >= experiment.cap
+        if experiment.status != "running":  # it was paused or stopped meanwhile
+            return not_running(experiment)
+        silent = (
+            experiment.cap is not None and ask.person != b"" and self.sent(ask.experiment, ask.person) >= experiment.cap
+        )
         rows = choose(run, self.state(run), ask, silent, batch.now, books._noise, books._choices)
         if ask.decision is not None:
             self.asked[ask.experiment, ask.decision] = rows
@@ -197,9 +214,6 @@ class _Work:
             )
             found = [Made(*row) for row in self.cursor.fetchall()]
         return found
-
-    def responses(self, ask: Ask) -> int:
-        return self.sent(ask.experiment, ask.person)
 
     def sent(self, experiment: int, person: bytes) -> int:
         self.cursor.execute(
@@ -266,11 +280,11 @@ class _Work:
     def outcome(self, run: Run, item: Item) -> str:
         token, now, experiment = item.token, self.batch.now, run.experiment
         made = token.made / 1000
-        if not experiment.takes:
+        if not experiment.active:
             return "late"
         if not foldable(experiment, token.kind, token.stint):
             return "late" if now > made + experiment.window else "apart"
-        level = float(experiment.costs[token.level])
+        level = experiment.level_values[token.level]
         state = self.state(run)
         used = state.receive(token.arm, token.stint, made, item.value, level, now, self.books._noise)
         if used:

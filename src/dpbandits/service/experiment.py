@@ -104,6 +104,9 @@ class Experiment:
             and (self.epsilon is None or float(self.epsilon) != promised)
         ):
             self.epsilon = rational("epsilon", promised)  # another setting decides it, or the print promises more
+        self.costs = self.levels or [self.epsilon or Fraction(0)]  # of a response, for each level
+        self.level_values = [float(cost) for cost in self.costs]
+        self.active = self.status in ("running", "paused")  # stints close, and responses are taken
         self.window = math.inf if asked.response_window is None else asked.response_window
         self.baseline = self._arm("baseline", asked.baseline)
         self.steps = self.policy.curator.steps
@@ -119,23 +122,6 @@ class Experiment:
         self.deadline = (-1, "")  # that was shown last: when a decision was made, and by when a response must come
         self.curators = [self._curator(level) for level in self.costs]
         self._check()
-
-    @property
-    def costs(self) -> list[Fraction]:
-        """What a response costs, in epsilon, for each level."""
-        if self.levels:
-            return self.levels
-        return [self.epsilon or Fraction(0)]
-
-    @property
-    def active(self) -> bool:
-        """Whether it goes on: stints close when their time is over."""
-        return self.status in ("running", "paused")
-
-    @property
-    def takes(self) -> bool:
-        """Whether responses are taken."""
-        return self.active
 
     @property
     def tallied(self) -> str:

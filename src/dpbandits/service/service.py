@@ -306,9 +306,12 @@ class Service:
         later: list[Callable[[], None]] = []
 
         def act(connection: Connection) -> dict[str, Any]:
-            fields = how(self.runs[run.experiment.id])
-            later.append(self._change(connection, run, who, action, fields.pop("detail", {}), **fields))
-            return self._renewed(run, fields)[0].to_json()
+            if isinstance(self.books, Shared):
+                self.books.refresh(connection, run.experiment.id)
+            current = self.runs[run.experiment.id]
+            fields = how(current)
+            later.append(self._change(connection, current, who, action, fields.pop("detail", {}), **fields))
+            return self._renewed(current, fields)[0].to_json()
 
         return await self.writer.submit(Control(act, lambda: later[0]()))
 
@@ -334,9 +337,6 @@ class Service:
         self, connection: Connection, run: Run, who: str, action: str, detail: dict[str, Any], **fields: Any
     ) -> Callable[[], None]:
         """Write a change; what is to be done in memory once it is on disk."""
-        if isinstance(getattr(self, "books", None), Shared):
-            self.books.refresh(connection, run.experiment.id)  # type: ignore[union-attr]
-            run = self.runs[run.experiment.id]
         experiment, state = self._renewed(run, fields)
         newly = experiment.paused - run.experiment.paused
         at = int(self.clock() * 1000)
