@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,8 @@ from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
     from dpbandits.planning import Plan
+
+SECONDS = 10.0  # between two lines of progress
 
 out_option = click.option("--out", type=click.Path(path_type=Path), help="Folder for a figure (PNG, SVG) and its data.")
 
@@ -37,6 +41,10 @@ out_option = click.option("--out", type=click.Path(path_type=Path), help="Folder
     help="Whether a trusted server sees the rewards.",
 )
 @click.option("--epsilon", help="One value, a list 0.1,1 or a range 0.1:10.  [default: 0.05 to 10]")
+@click.option("--curve", is_flag=True, help="With one epsilon: play multiples of it too.")
+@click.option("--reward-range", help="LOW,HIGH: rewards are clipped to it, and mapped to [0, 1].")
+@click.option("--unit", default="rewards", show_default=True, help="What rewards are, such as clicks.")
+@click.option("--theory", is_flag=True, help="Add what theorems say in the long run.")
 @click.option("--budget", help="Allowed loss: a number such as 1800, or 5%, a share of what the best arm would pay.")
 @click.option(
     "--refuse", default="0", show_default=True, help="Share of users who refuse to report a reward, such as 20%."
@@ -44,13 +52,15 @@ out_option = click.option("--out", type=click.Path(path_type=Path), help="Folder
 @click.option(
     "--policy", "policies", multiple=True, help="Simulate only this policy; repeatable.  [default: all suitable]"
 )
-@click.option("--runs", default=20, type=Number(), show_default=True)
+@click.option(
+    "--runs", default=20, type=Number(), show_default=True, help="Runs of each policy; those that may be best get more."
+)
 @click.option("--seed", default=0, type=Number(), show_default=True)
 @click.option("--workers", type=Number(), help="Number of threads.  [default: number of cores]")
 @out_option
 @as_json
 @click.pass_context
-def plan(context: click.Context, /, as_json: bool, out: Path | None, **given: Any) -> None:
+def plan(context: click.Context, /, as_json: bool, out: Path | None, theory: bool, **given: Any) -> None:
     """Compare policies and epsilons, and estimate what privacy will cost, from bounds and simulations.
 
     Exit status 1: no policy meets the budget.
@@ -64,15 +74,15 @@ def plan(context: click.Context, /, as_json: bool, out: Path | None, **given: An
     from dpbandits.planning import plan as make
 
     with progress_bar("plan: policies and epsilons") as progress:
-        found = make(progress=progress, **given)
+        found = make(progress=progress or _progress_lines(), **given)
+    if as_json:
+        click.echo(json.dumps(document(found), allow_nan=False))
+    else:
+        _print(found, theory)
     if out is not None:
         from dpbandits.planning.draw import write
 
         click.echo(f"written: {', '.join(f'{out}/{name}' for name in write(found, out))}", err=True)
-    if as_json:
-        click.echo(json.dumps(document(found), allow_nan=False))
-    else:
-        _print(found)
     if not found.kept:
         sys.exit(1)
 
@@ -118,24 +128,43 @@ def _refuse_options(context: click.Context) -> None:
             raise InputError(option, f"must come after plan {context.invoked_subcommand}, got it before")
 
 
-def _print(found: Plan) -> None:
-    from dpbandits.planning.words import answers, best_table, outcome_table
+def _progress_lines() -> Callable[[int, int], None]:
+    """A line on standard error every ten seconds, where that is no terminal."""
+    last = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > SECONDS:
+            last = time.monotonic()
+            click.echo(f"plan: {done} of {total} simulations", err=True)
+
+    return show
+
+
+def _print(found: Plan, in_theory: bool) -> None:
+    from dpbandits.planning.words import answers, best_table, outcome_table, theory
 
     asked = found.question
-    click.echo(f"arms {asked.arms.text}; {asked.horizon:,} rounds; {asked.runs} runs, seed {asked.seed}\n")
-    for sentence in answers(found):
+    click.echo(f"arms {asked.arms.text}; {asked.horizon:,} rounds; seed {asked.seed}\n")
+    for sentence in [*answers(found), *(theory(found) if in_theory else [])]:
         click.echo(f"* {sentence}")
     click.echo(
-        f"\nAt epsilon {found.focus:g} (± is the 95 % interval; loss is regret over what the best arm would pay):\n"
+        f"\nAt epsilon {found.focus:g}, best first. Policies are ranked by the upper end of the 95 % interval of the "
+        "mean,\nwhich holds with heavy tails (empirical Bernstein). Loss is regret over what the best arm would pay. A "
+        "disaster\n"
+        "is a run that lost more than ten times the median.\n"
     )
     print_table(*outcome_table(found))
-    click.echo("\nThe best policies, by epsilon:\n")
-    print_table(*best_table(found))
+    cautions = {one.label: one.caution for one in found.at(found.focus) if one.caution}
+    for name, caution in cautions.items():
+        click.echo(f"(!) {name}: {caution}.")
+    if len(asked.epsilons) > 1:
+        click.echo("\nThe best policies, by epsilon:\n")
+        print_table(*best_table(found))
     reasons: dict[str, list[str]] = {}
     for one in found.left_out:
-        at = "" if one.epsilon is None else f" at epsilon {one.epsilon:g}"
-        reasons.setdefault(one.reason, []).append(f"{one.policy}{at}")
+        reasons.setdefault(one.reason, []).append(one.policy)
     if reasons:
         click.echo("\nNot played:")
     for reason, names in reasons.items():
-        click.echo(f"  {', '.join(names)}: {reason}")
+        click.echo(f"  {', '.join(dict.fromkeys(names))}: {reason}")

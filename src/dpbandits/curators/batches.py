@@ -120,8 +120,8 @@ class BatchLikelihood(Batches):
     """The curator of DP-GLR-IMED: the joint likelihood of all noisy sums.
 
     Up to a saddle-point approximation, minus the log-likelihood of a noisy sum S of n rewards is n d_eps(S/n, mean),
-    with S/n not clipped. Their sum over the batches is convex in the mean. The slope of each is bounded, so a batch with a
-    large noise moves the estimate little, and small noisy batches count little beside large ones.
+    with S/n not clipped. Their sum over the batches is convex in the mean. The slope of each is bounded, so a batch
+    with a large noise moves the estimate little, and small noisy batches count little beside large ones.
 
     >>> curator, rng = BatchLikelihood.start(2, epsilon=1e6), np.random.default_rng(0)
     >>> for reward in (1.0, 0.0):

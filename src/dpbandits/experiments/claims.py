@@ -230,18 +230,23 @@ def _together(*parts: tuple[float, float]) -> float:
     return 1.0 + sum(e * e for e, _ in noisy) ** 2 / max(sum(e**4 / (n - 1.0) for e, n in noisy), 1e-300)
 
 
-def runs_needed(gap: Estimate) -> str:
-    """How many runs would show that a difference is not 0, if it is what it seems to be.
+def runs_needed(gap: Estimate, runs: float = math.nan) -> str:
+    """How many runs would show that a difference is not 0, if it is what it seems to be; there are ``runs`` now.
 
     Four standard errors: Student's factor for three is about four at ten runs.
 
-    >>> runs_needed(Estimate(2.0, 1.0, 10))
+    >>> runs_needed(Estimate(2.0, 1.0, 10), 10)
     'About 40 runs would decide this, and there are 10.'
+    >>> runs_needed(Estimate(2.0, 1.0, 10))
+    'About 4 times as many runs would decide this.'
     """
     if gap.value == 0.0 or gap.runs == math.inf:
         return "The difference is too small to be seen."
-    wanted = max(10, math.ceil(gap.runs * (4.0 * gap.error / gap.value) ** 2)) if gap.runs > 1 else 10
-    return f"About {float(f'{wanted:.2g}'):,.0f} runs would decide this, and there are {gap.runs:,.0f}."
+    factor = (4.0 * gap.error / gap.value) ** 2 if gap.runs > 1 else math.inf
+    if math.isnan(runs):
+        return f"About {max(factor, 2.0):.2g} times as many runs would decide this."
+    wanted = max(10.0, runs * factor) if factor < math.inf else 10.0
+    return f"About {float(f'{wanted:.2g}'):,.0f} runs would decide this, and there are {runs:,.0f}."
 
 
 def within(ours: Estimate, target: float, share: float, name: str = "") -> Comparison:
@@ -295,7 +300,7 @@ def below(name: str, lower: Estimate, higher: Estimate) -> Comparison:
     if is_tie(lower, higher):
         return Comparison(name, NOT_REPRODUCED, f"a tie, both are {lower}")
     verdict = compare(lower, higher)
-    lacks = runs_needed(difference(higher, lower)) if verdict == UNDECIDED else ""
+    lacks = runs_needed(difference(higher, lower), min(lower.runs, higher.runs)) if verdict == UNDECIDED else ""
     return Comparison(name, verdict, f"{lower} against {higher}", lacks)
 
 

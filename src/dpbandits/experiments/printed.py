@@ -46,6 +46,11 @@ class Printed(NamedTuple):
         """The largest number that is printed like this."""
         return self.value + self.unit / 2
 
+    @property
+    def runs(self) -> int:
+        """The number of runs of the policy that has fewer."""
+        return min(self.above.runs, self.below.runs)
+
     def curve(self) -> tuple[Floats, list[Estimate]]:
         """The checkpoints that are considered, and our ratio at each."""
         kept = np.flatnonzero(self.above.checkpoints >= EARLIEST * self.above.horizon)
@@ -78,11 +83,13 @@ class Printed(NamedTuple):
             return Comparison(name, NOT_REPRODUCED, f"{last}, {self.value:g} at no horizon")
         near = min(ours, key=lambda one: abs(one.value - self.value))
         if abs(near.value - self.value) <= self.unit / 2:
-            lacks = runs_needed(Estimate(self.unit, near.error, near.runs))
+            lacks = runs_needed(Estimate(self.unit, near.error, near.runs), self.runs)
         elif under[-1] and not full:
             lacks = "Only --scale paper plays enough rounds."
         else:
-            lacks = runs_needed(Estimate(abs(near.value - self.value) - self.unit / 2, near.error, near.runs))
+            lacks = runs_needed(
+                Estimate(abs(near.value - self.value) - self.unit / 2, near.error, near.runs), self.runs
+            )
         return Comparison(name, UNDECIDED, last, lacks)
 
 

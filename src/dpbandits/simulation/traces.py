@@ -10,6 +10,7 @@ import numpy as np
 from dpbandits.display import amount, plus_minus, shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.plotting import Line, draw_lines, look
+from dpbandits.simulation.tails import share_of
 from dpbandits.simulation.trace import Trace
 
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Traces"]
 
-COLUMNS = ("policy", "mean regret", "largest regret", "best arm", "privacy")
+COLUMNS = ("policy", "mean regret", "95 % quantile", "largest regret", "disasters", "best arm", "privacy")
 
 
 class Traces(dict[str, Trace]):
     """Traces by label. Printed, they are a table; ``plot`` draws them on one set of axes.
+
+    A disaster is a run that lost more than ten times the median of all runs.
 
     >>> from dpbandits.simulation import simulate
     >>> Traces({"UCB1": simulate("ucb1", arms={"red": 0.9, "green": 0.6}, horizon=1000, runs=10, seed=0)})
@@ -103,7 +106,9 @@ def _row(trace: Trace) -> list[str]:
     best = shortened(", ".join(trace.best_arms), 40)
     return [
         amount(float(final.mean())) + plus_minus(trace.stderr[-1], final.mean()),
+        amount(trace.tail.quantile),
         amount(float(final.max())),
+        share_of(trace.tail.disasters),
         f"{best}, found in {trace.found} of {trace.runs}",
         "not private" if promise.trust == "none" else f"{promise.trust}, {promise.size}",
     ]
