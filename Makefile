@@ -8,12 +8,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= out
 
-.PHONY: demo test lint bench browser clean
+.PHONY: demo test lint bench browser database clean
 
 demo: $(VENV)/ready
 	$(BIN)/dpbandits reproduce --scale quick --out $(OUT)/demo
 
-test: lint browser
+test: lint browser database
 	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/ready
@@ -26,6 +26,11 @@ browser:
 	@command -v chromium > /dev/null || { apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null; } || \
 	{ echo "the tests of the report need chromium: install it, and run make test again"; exit 1; }
+
+database:
+	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || command -v initdb > /dev/null || { apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql > /dev/null; } || \
+	{ echo "the tests of the service need PostgreSQL's programs: install postgresql, and run make test again"; exit 1; }
 
 bench: $(VENV)/ready
 	$(BIN)/dpbandits bench

@@ -19,6 +19,10 @@ Command = Callable[..., tuple[int, str, str]]
 Fit = Callable[[Iterable[int], Callable[[int], float]], bool]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fuzz-cases", default="500", help="How many policies with random faults are made and verified.")
+
+
 @pytest.fixture
 def dpbandits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """The command, called in this process: exit status, standard output, standard error."""

@@ -18,6 +18,7 @@ from dpbandits.experiments.established import FILE, median_interval
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- claims: written by tools/papers_pages.py -->", "<!-- end of claims -->"
 COLOURS = 64  # in a PNG file, to keep it small
+SHRINK = 3  # from the resolution of print to that of a screen
 
 
 def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -64,7 +65,7 @@ def write(out: Path, docs: Path) -> list[Path]:
     for figure in sorted((out / "figures").rglob("*.png")):
         target = docs / "figures" / f"{figure.parent.name}-{figure.name}"
         target.parent.mkdir(parents=True, exist_ok=True)
-        Image.open(figure).convert("RGB").quantize(COLOURS).save(target, optimize=True)
+        Image.open(figure).convert("RGB").reduce(SHRINK).quantize(COLOURS).save(target, optimize=True)
         written.append(target)
     return written
 

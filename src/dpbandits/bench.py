@@ -14,6 +14,7 @@ import numpy as np
 from dpbandits.agents import skip_ahead
 from dpbandits.curators.rounds import OneByOne, one_by_one
 from dpbandits.environments import Arms, Bernoulli, Mixed, parse_levels
+from dpbandits.errors import MissingExtraError
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Cost
 from dpbandits.protocols import NO_LINE, Environment, Releases
@@ -218,7 +219,7 @@ def _river(horizon: int) -> Iterator[Row]:
         import gymnasium
         from river import bandit
     except ImportError:
-        yield Row(case, "pip install 'dpbandits[bench]'", target, None)
+        yield Row(case, str(MissingExtraError("river", "bench")), target, None)
         return
     means = Arms.of(ARMS).means
 
@@ -242,6 +243,7 @@ def _river(horizon: int) -> Iterator[Row]:
     for _ in bandit.evaluate([bandit.UCB(delta=1, seed=0)], TheirArms(), n_episodes=1, seed=0):
         pass
     theirs = horizon / (time.perf_counter() - started)
+    simulate("ucb1", arms=ARMS, horizon=1000, runs=1)
     trace = simulate("ucb1", arms=ARMS, horizon=10**7, runs=3, workers=1)
     ours = trace.runs * trace.horizon / trace.seconds
     yield Row(case, f"{ours / theirs:.0f} (river: {theirs / 1e3:.0f} k rounds/s)", target, ours / theirs >= 500)

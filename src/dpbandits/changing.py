@@ -42,6 +42,17 @@ class Among(NamedTuple):
     def width(self, arm: int, confidence: float, ahead: int) -> float:
         return self.inner.width(self.numbers[arm], confidence, ahead)
 
+    def upper(self, arm: int, budget: float) -> float:
+        return float(self.likelihood.upper(self.numbers[arm], budget))
+
+    def misfit(self, arm: int, mean: float) -> float:
+        return float(self.likelihood.misfit(self.numbers[arm], mean))
+
+    @property
+    def likelihood(self) -> Any:
+        """The releases of a curator that also says how well a mean fits, which only some agents ask for."""
+        return self.inner
+
 
 class SomeArms(NamedTuple):
     """An agent that chooses among these arms, and answers with their numbers."""

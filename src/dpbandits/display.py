@@ -6,32 +6,13 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["amount", "bars", "card", "plus_minus", "shortened", "sparkline"]
+__all__ = ["bars", "card", "shortened", "sparkline"]
 
 WIDTH, HEIGHT = 160, 36  # of a sparkline, in pixels
 COLOUR = "#0072B2"
 
-
-def amount(value: float) -> str:
-    """A number with as many digits as a reader needs.
-
-    >>> amount(1234567.8), amount(949.4), amount(12.345), amount(0.03612), amount(0.0)
-    ('1,234,568', '949', '12.3', '0.0361', '0')
-    """
-    if not math.isfinite(value):
-        return str(value)
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def plus_minus(spread: float, value: float, words: str = "") -> str:
-    """A standard error after its value; nothing for a single run, and in words where all runs are the same.
-
-    >>> plus_minus(1.234, 100.0), plus_minus(math.nan, 1.0), plus_minus(1e-13, 6144.0)
-    (' ± 1.23', '', ' in every run')
-    """
-    if math.isnan(spread):
-        return ""
-    return f" ± {spread:.3g}{words}" if spread > 1e-9 * abs(value) else " in every run"
+NOTHING = 1e-12  # what rounding leaves of zero
+ROUNDING = 1e-9  # an error that is smaller than this share of its value is rounding, not chance
 
 
 def shortened(text: object, most: int = 72) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ChoiceError", "InputError", "MissingExtraError"]
+__all__ = ["ChoiceError", "InputError", "MissingExtraError", "require"]
 
 
 class ChoiceError(ValueError):
@@ -32,4 +32,31 @@ class MissingExtraError(ImportError):
     """An optional dependency is not installed. The message holds the command that installs it."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed: pip install 'dpbandits[{extra}]'")
+        super().__init__(f"{package} is not installed: {_install(extra)}")
+
+
+def require(extra: str, *modules: str) -> None:
+    """Refuse, before any work, to do what needs a package that is not installed."""
+    from importlib.util import find_spec
+
+    for module in modules:
+        if find_spec(module) is None:
+            raise MissingExtraError(module, extra)
+
+
+def _install(extra: str) -> str:
+    """The command that adds an extra to this installation: from the folder or file that it was installed from."""
+    import json
+    from contextlib import suppress
+    from importlib import metadata
+    from urllib.parse import unquote, urlsplit
+
+    with suppress(metadata.PackageNotFoundError, ValueError):
+        origin = json.loads(metadata.distribution("dpbandits").read_text("direct_url.json") or "{}")
+        address = origin.get("url", "")
+        if address.startswith("file:") and "dir_info" in origin:
+            editable = "--editable " if origin["dir_info"].get("editable") else ""
+            return f"pip install {editable}'{unquote(urlsplit(address).path)}[{extra}]'"
+        if address:
+            return f"pip install 'dpbandits[{extra}] @ {address}'"
+    return f"pip install 'dpbandits[{extra}]'"

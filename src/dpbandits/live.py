@@ -38,7 +38,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE, Agent, Curator, Releases
 from dpbandits.types import Floats, Integers, Rng
 
-__all__ = ["Decision", "Desk", "Live", "Status"]
+__all__ = ["Desk", "Live", "OpenDecision", "Status"]
 
 #: What became of a response.
 Status = Literal["used", "late", "missing"]
@@ -159,7 +159,7 @@ class Desk(NamedTuple):
         self.asked[0] = 0
 
 
-class Decision(NamedTuple):
+class OpenDecision(NamedTuple):
     """A decision that waits for its response."""
 
     number: int  # its round
@@ -181,7 +181,7 @@ class Live:
     """
 
     def __init__(self, policy: Policy, *, window: float = math.inf) -> None:
-        self.open: dict[int, Decision] = {}  # in the order of time
+        self.open: dict[int, OpenDecision] = {}  # in the order of time
         self.expired: set[int] = set()  # numbers of decisions whose window has passed without a response
         self.forgotten = 0  # decisions up to this number are no longer among the expired
         self.paused: set[int] = set()  # arms that are not chosen for now
@@ -200,7 +200,7 @@ class Live:
             self._some = choosing_among(policy, tuple(arm for arm in range(policy.arms) if arm not in self.paused))
         self.agent = in_plain_python(self._some or policy.agent)
 
-    def decide(self, now: float, noise: Rng, choices: Rng) -> Decision:
+    def decide(self, now: float, noise: Rng, choices: Rng) -> OpenDecision:
         """The next decision."""
         made = self.desk.decisions[0]
         if self.policy.horizon is not None and made >= self.policy.horizon:
@@ -208,7 +208,7 @@ class Live:
         if self.desk.window < math.inf:
             self.tick(now, noise)
         arm = self.desk.decide(self.releases, self.curator, self.agent, now, noise, choices)
-        decision = Decision(made + 1, arm, self.desk.stint[0], now)
+        decision = OpenDecision(made + 1, arm, self.desk.stint[0], now)
         self.open[decision.number] = decision
         self.pulls[arm] += 1
         return decision
@@ -316,7 +316,7 @@ class Live:
         thaw(desk, {key: [_read(x) for x in values] for key, values in record["desk"].items()})
         thaw(agent, record["agent"])
         thaw(curator, record["curator"])
-        opened = [Decision(int(a), int(b), int(c), float(d)) for a, b, c, d in record["open"]]
+        opened = [OpenDecision(int(a), int(b), int(c), float(d)) for a, b, c, d in record["open"]]
         expired, forgotten = {int(number) for number in record["expired"]}, int(record.get("forgotten", 0))
         paused = {int(arm) for arm in record.get("paused", [])}
         pulls = [int(count) for count in record.get("pulls", [0] * self.policy.arms)]

@@ -18,15 +18,16 @@ from dpbandits import __version__
 from dpbandits.agents import propensities as chances
 from dpbandits.changing import SomeArms
 from dpbandits.checks import at_least, flag, nearest, positive
-from dpbandits.display import amount, bars, card, shortened
+from dpbandits.display import bars, card, shortened
 from dpbandits.environments import Arms
 from dpbandits.environments.distributions import Distribution
 from dpbandits.environments.numbers import low_and_high, real
 from dpbandits.environments.replay import Log, is_frame, read_log
 from dpbandits.environments.scipy_arms import is_scipy
 from dpbandits.errors import ChoiceError, InputError
-from dpbandits.exact import Exactly, ExactNoise, SystemNoise, rational, require_exact
+from dpbandits.exact import Exactly, ExactNoise, SystemNoise, as_float, rational, require_exact
 from dpbandits.exact.wire import decode, encode
+from dpbandits.formats import plural
 from dpbandits.live import Live, Status
 from dpbandits.numerics import on_grid, unit
 from dpbandits.policies import lookup
@@ -35,13 +36,17 @@ from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Curator
 from dpbandits.types import Floats
 
-__all__ = ["Decision", "Device", "Response", "Session"]
+__all__ = ["Decision", "Response", "Session", "SessionDevice"]
 
 FORMAT = 2
 SIMULATED: Literal["simulated"] = "simulated"
 
 EXACT_NOISE = "the noise is exact: integers from the operating system's entropy"
-NO_PROMISE = "the noise is simulated: no promise on real rewards"
+NO_PROMISE = "for simulation: no promise on real rewards"
+
+#: What a saved session says about itself.
+SECRET = "it holds open sums of rewards: whoever reads it must be allowed to see them"
+SECRET_STATE = "it holds the state of the noise, from which past rewards follow: it is as secret as the rewards"
 WARM = "the log's users count as users who came first, and which arm each of them got must not tell a reward"
 FEW_ARMS = 3  # arms that a session shows in a terminal
 
@@ -232,7 +237,7 @@ class Session:
         spread[list(agent.numbers)] = some
         return spread
 
-    def device(self, *, level: Exactly | None = None) -> Device:
+    def device(self, *, level: Exactly | None = None) -> SessionDevice:
         """What runs on a user's device in the local model; ``level`` is that user's epsilon, where users have one."""
         if not self._local:
             raise InputError("device", f"is for the local model; {self.policy.name} is told rewards")
@@ -245,7 +250,7 @@ class Session:
                 raise InputError("level", f"is not a parameter of {self.policy.name}, got {level}")
             epsilon = self._epsilon or rational("epsilon", self.policy.settings["epsilon"])
         ends = self.reward_range if self._maps else None
-        return Device(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
+        return SessionDevice(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
 
     def tell(self, decision: Decision | str, response: Any) -> Status:
         """What a decision brought: a device's response or its bytes, or the reward. None is a user who sends nothing.
@@ -433,6 +438,7 @@ class Session:
                 "stint": [self._stint, self._propensity],
                 "warm": self.warm,
                 "noise": SIMULATED if self.simulated else "exact",
+                "secret": SECRET_STATE if self.simulated else SECRET,
                 "live": self._live.freeze(),
             }
             if self.simulated:
@@ -468,7 +474,7 @@ class Session:
             raise InputError("text", f"must have one epsilon, got {epsilon} and {made.settings.get('epsilon')}")
         session._live.thaw(record["live"])
         session.warm = at_least("warm", record.get("warm", 0), 0)
-        session._stint, session._propensity = record.get("stint", [0, 1.0])
+        session._stint, session._propensity = _stint(record.get("stint", [0, 1.0]))
         if simulated:
             try:
                 session._noise.bit_generator.state = record["generators"]["noise"]
@@ -498,14 +504,14 @@ class Session:
             mean = means[name]
             shown = "nothing released" if mean is None else f"released mean {mean:.4g}"
             note = ", paused" if name in self.paused else ""
-            lines.append(f"  {shortened(name, 24):{width}}  {count:,} pulls, {shown}{note}")
+            lines.append(f"  {shortened(name, 24):{width}}  {plural(count, 'pull')}, {shown}{note}")
         if len(order) > most:
             left = sum(count for _, count in order[most:])
-            lines.append(f"  and {len(order) - most} more arms with {amount(left)} pulls")
+            lines.append(f"  and {plural(len(order) - most, 'more arm')} with {plural(left, 'pull')}")
         return lines
 
 
-class Device:
+class SessionDevice:
     """The curator on one user's device: it makes the private response to a decision, from the reward.
 
     In a deployment this is ``dpbandits.client`` or ``clients/js``, which also keep the budget and every response.
@@ -520,17 +526,26 @@ class Device:
         exact: bool,
         reward_range: tuple[float, float] | None = None,
     ) -> None:
-        self.epsilon, self._level = epsilon, float(epsilon)
+        self._epsilon, self._level = epsilon, float(epsilon)
         self._curator, self._noise, self._exact, self._range = curator, noise, exact, reward_range
 
+    @property
+    def epsilon(self) -> Fraction:
+        """The level of the noise. It cannot be changed."""
+        return self._epsilon
+
     def respond(self, decision: Decision, reward: float) -> Response:
-        """The response to send. Call it once for a reward: every call costs epsilon."""
-        value = _number(reward)
+        """The response to send. Call it once for a reward: every call costs epsilon.
+
+        What is no number is answered like the lowest reward, because an error would leave the decision unanswered, and
+        the silence would tell.
+        """
+        value = as_float(reward)
         if self._range is not None:
             low, high = self._range
             value = unit((value - low) / (high - low))
         value = float(self._curator.respond(value, self._level, self._noise))
-        return Response(decision.id, self.epsilon, value, self._curator.steps, self._exact)
+        return Response(decision.id, self._epsilon, value, self._curator.steps, self._exact)
 
 
 def _name_of(decision: Decision | str) -> str:
@@ -605,6 +620,15 @@ def _made(
     if len(set(names)) != made.arms or len(names) != made.arms:
         raise InputError("arms", f"must be {made.arms} different names, got {shortened(list(names), 200)}")
     return names, made
+
+
+def _stint(saved: Any) -> tuple[int, float | None]:
+    """The number of the open stint and the propensity of its arm, as they were saved."""
+    try:
+        number, propensity = saved
+        return at_least("stint", number, 0), None if propensity is None else float(propensity)
+    except (TypeError, ValueError):
+        raise InputError("text", "must be a saved session; this one is damaged: stint is of no use") from None
 
 
 def _checksum(record: Mapping[str, Any]) -> str:

@@ -14,5 +14,5 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 
-#: A generator of NumPy in simulations; live, anything with the methods ``random`` and ``laplace``.
+#: A generator of NumPy in simulations; live, anything with the methods ``random``, ``laplace`` and ``normal``.
 Rng: TypeAlias = Generator

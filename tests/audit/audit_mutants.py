@@ -167,7 +167,7 @@ class FloatLaplace:
         self.scale, self.rng = 1.0 / epsilon, np.random.default_rng(1)
 
     def respond(self, reward: float) -> float:
-        return float(reward + self.rng.laplace(0.0, self.scale))
+        return float(min(1.0, max(0.0, reward)) + self.rng.laplace(0.0, self.scale))
 
 
 def float_laplace(epsilon: float) -> FloatLaplace:

@@ -36,7 +36,7 @@ def test_a_users_own_policy_that_draws_again_is_violated(audit: Audit, monkeypat
     assert status == 1
     assert "redrawn: violated" in out
     assert "witness" in out
-    assert "neighbour: " in out
+    assert "changed: reward " in out
 
 
 def test_the_hybrid_as_printed_is_violated(audit: Audit) -> None:
@@ -45,6 +45,24 @@ def test_the_hybrid_as_printed_is_violated(audit: Audit) -> None:
     record = json.loads(out)
     assert status == 1
     assert (record["epsilon"], record["view"]) == (2.0, "released values")
+
+
+def test_every_verdict_has_its_exit_status(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HERE)
+    for words, verdict, expected in (
+        ("policy dp-ucb-int --epsilon 1 --exact --horizon 8", "vacuous", 0),
+        ("right_subjects:by_numpy --epsilon 1 --exact --horizon 8", "not refuted", 0),
+        ("broken_central:through_a_generator --epsilon 1 --exact", "refused", 2),
+        ("broken_central:peeks --epsilon 1 --exact", "violated", 1),
+        ("policy right_subjects:exact_noise --epsilon 1 --exact", "proved", 0),
+    ):
+        status, out, _ = audit(f"{words} --json")
+        record = json.loads(out)
+        assert (status, record["verdict"]) == (expected, verdict)
+        assert bool(record["reason"]) == (verdict not in ("proved", "violated"))
+        status, out, _ = audit(words)
+        assert status == expected
+        assert f": {verdict}\n" in out
 
 
 def test_a_game_on_a_policy_and_on_a_users_curator(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +91,8 @@ def test_curators_by_name(audit: Audit) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("policy adap-ucb --epsilon 1 --exact --horizon 40", "horizon must be at most 11"),
+        ("policy adap-ucb --epsilon 1 --exact --horizon 40 --view actions", "view must be released for this policy"),
+        ("policy adap-ucb --epsilon 1 --exact --horizon 1", "horizon must be a whole number of at least 2, got 1"),
         ("policy adap-ucb --epsilon 1 --claim 0", "claim must be positive and finite, got 0"),
         ("policy adap-ucb --epsilon 1 --claim -2 --exact", "claim must be positive and finite, got -2"),
         ("policy adap-ucb --epsilon 1 --alpha 1", "alpha must be in (0, 1), got 1"),
@@ -86,6 +105,17 @@ def test_curators_by_name(audit: Audit) -> None:
         ("curator laplace", "epsilon is required by laplace"),
         ("curator lapace --epsilon 1", "curator 'lapace' is unknown: did you mean laplace"),
         ("curator laplace --epsilon 1 --horizon 8", "not parameters of a curator"),
+        (
+            "faulty:fails_in_act --epsilon 1 --exact",
+            "fails when it is played: ZeroDivisionError: float division",
+        ),
+        ("faulty:leaves --epsilon 1 --exact", "policy fails when it is played: SystemExit: 1"),
+        ("faulty:no_such_arm --epsilon 1 --exact", "act must return an arm that exists and a stint of at least 1"),
+        ("faulty:no_such_arm --epsilon 1 --trials 1e3", "act must return an arm that exists and a stint of at least 1"),
+        ("faulty:no_rounds --epsilon 1 --trials 1e3", "act must return an arm that exists and a stint of at least 1"),
+        ("faulty:cannot_be_made --epsilon 1 --exact", "policy cannot be made: TypeError"),
+        ("faulty:no_policy --epsilon 1 --exact", "must be made by a function with @published"),
+        ("faulty_import:anything --epsilon 1 --exact", "got 'faulty_import:anything': name 'undefined' is not defined"),
         ("nowhere:nothing --epsilon 1", "policy must be a name or module:function, got 'nowhere:nothing'"),
         ("audit_mutants:broken_curator --claim 1", "must make a policy, or something that responds"),
         ("audit_mutants:float_laplace --epsilon 1 --exact", "exact needs a policy; audit_mutants:float_laplace makes"),

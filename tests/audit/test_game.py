@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -114,6 +118,7 @@ def test_a_correct_policy_is_nearly_refuted_but_not(view: str) -> None:
     policy = policies.adap_klucb(2, epsilon=1.0)
     verdict = attack(policy, claim=1.0, trials=200_000, alpha=1e-6, view=view)
     assert verdict.verdict == "not refuted"
+    assert verdict.epsilon is not None
     assert 0.8 < verdict.epsilon <= 1.0
     assert "private" not in str(verdict)
     assert attack(policy, claim=0.7, trials=200_000, alpha=1e-6, view=view).violated
@@ -125,6 +130,7 @@ def test_an_anytime_audit_stops_when_it_knows() -> None:
     assert verdict.violated
     assert verdict.trials is not None
     assert verdict.trials < 60_000
+    assert verdict.epsilon is not None
     assert 1.0 < verdict.epsilon <= 2.0
     with pytest.raises(InputError, match="delta must be 0 for an anytime audit"):
         attack_responder(coin, claim=1.0, delta=0.01, trials=1000, anytime=True)
@@ -135,3 +141,54 @@ def test_bytes_and_texts_are_responses_too() -> None:
     assert attack_responder(tell, claim=1.0, trials=2000, view="bytes").violated
     keep = Responder("keep", lambda reward, rng: "same")
     assert attack_responder(keep, claim=0.1, trials=2000, view="bytes").epsilon == 0.0
+
+
+def flipped(reward: float, rng: np.random.Generator) -> int:
+    """Randomised response at epsilon 1."""
+    return int((reward >= 0.5) != (rng.random() < expit(-1.0)))
+
+
+SPEAKING: dict[str, Callable[[float, np.random.Generator], Any]] = {
+    "NaN in clear": lambda reward, rng: 2 if math.isnan(reward) else flipped(reward, rng),
+    "infinity in clear": lambda reward, rng: 2 if reward == math.inf else flipped(reward, rng),
+    "minus infinity in clear": lambda reward, rng: 2 if reward == -math.inf else flipped(reward, rng),
+    "7 in clear": lambda reward, rng: 2 if reward > 1 else flipped(reward, rng),
+    "-1 in clear": lambda reward, rng: 2 if reward < 0 else flipped(reward, rng),
+    "0.5 in clear": lambda reward, rng: 2 if reward == 0.5 else flipped(reward, rng),
+    "0.3 in clear": lambda reward, rng: 2 if reward == 0.3 else flipped(reward, rng),
+    "not clamped": lambda reward, rng: (reward if math.isfinite(reward) else 0.0) + rng.laplace(),
+    "integers beyond 2^53": lambda reward, rng: 2**60 + int(reward >= 0.5),
+    "integers beyond 2^63": lambda reward, rng: 2**200 + int(reward >= 0.5),
+    "trailing zero bytes": lambda reward, rng: b"a" + bytes(int(reward >= 0.5)),
+    "a text or its bytes": lambda reward, rng: "x" if reward >= 0.5 else b"y",
+    "an integer or a float": lambda reward, rng: 1.0 if reward >= 0.5 else 1,
+    "minus zero": lambda reward, rng: math.copysign(0.0, reward - 0.5 if reward == reward else -1.0),
+    "one bit among random ones": lambda reward, rng: int(rng.integers(1 << 62)) & ~(1 << 17) | int(reward >= 0.5) << 17,
+    "one byte among random ones": lambda reward, rng: rng.bytes(20) + bytes([int(reward >= 0.5)]),
+}
+
+
+@pytest.mark.parametrize("name", SPEAKING)
+def test_devices_that_speak_are_caught(name: str) -> None:
+    speaks = Responder(name, SPEAKING[name])
+    verdict = attack_responder(speaks, claim=1.2, trials=4000, alpha=1e-6, view="bytes")
+    assert verdict.violated, verdict
+
+
+def test_a_right_device_is_not_refuted_with_any_pair_of_rewards() -> None:
+    """Fails with probability 1e-6, and the seed is fixed."""
+    for view in ("response", "bytes"):
+        verdict = attack_responder(Responder("right", flipped), claim=1.0, trials=20_000, alpha=1e-6, view=view)
+        assert verdict.verdict == "not refuted"
+        assert verdict.epsilon is not None
+        assert verdict.epsilon > 0.7
+
+
+def test_a_device_that_raises_is_a_fault_and_names_the_reward() -> None:
+    def strict(reward: float, rng: np.random.Generator) -> int:
+        if not 0 <= reward <= 1:
+            raise ValueError("0.8731")
+        return flipped(reward, rng)
+
+    with pytest.raises(InputError, match="strict must respond to every reward, because silence tells; to 7 it raises"):
+        attack_responder(Responder("strict", strict), claim=1.0, trials=2000)

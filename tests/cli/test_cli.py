@@ -15,7 +15,7 @@ import pytest
 from dpbandits.policies import lookup
 from dpbandits.simulation import simulate
 from dpbandits.simulation.settings import settings
-from dpbandits.simulation.store import Store
+from dpbandits.simulation.store import CodeStore
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -102,7 +102,7 @@ BAD = {  # a command: what its message must hold
     "ADAP1 --option alpha=x": "alpha must be a number, got 'x'",
     "ADAP1 --levels choice(1,2)": "levels is not a parameter of adap-ucb",
     "simulate dp-ucb --arms 0.9,0.8 --horizon 9 --epsilon 1 --option as_printed=2": "as_printed must be true or false",
-    "INT --option delta=1": "delta must be in (0, 1), got 1",
+    "INT --option delta=1": "delta must be in [0, 1), got 1",
     "INT --option schedule=w": "schedule 'w' is unknown: known are constant, x, y, exact",
     "simulate ldp-ucb-l --arms normal(0.5,1)+normal(0,1) --horizon 100 --epsilon 1": (
         "ldp-ucb-l needs rewards in [0,1]; normal(0.5,1) is unbounded: use ldp-ucb-ls"
@@ -208,7 +208,7 @@ def test_cache_shows_where_compiled_code_is_and_clears_it(
     dpbandits: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("DPBANDITS_CACHE", str(tmp_path))
-    Store(tmp_path).write("ab" * 32, b"machine code")
+    CodeStore(tmp_path).write("ab" * 32, b"machine code")
     record = json.loads(dpbandits("cache", "--json")[1])
     assert record["folder"] == str(tmp_path)
     assert record["entries"] == 1

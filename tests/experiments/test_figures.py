@@ -81,7 +81,10 @@ def test_outputs_are_complete_and_need_no_network(folder: Path) -> None:
     page = _Page()
     page.feed((folder / "report.html").read_text())
     assert page.charts == 1
-    assert page.outside == []
+    assert {link.rsplit(".", 1)[1] for link in page.outside} == {"svg", "png", "pdf", "parquet"}
+    assert all((folder / link).is_file() for link in page.outside), (
+        "the page links to what is beside it, and that is there"
+    )
     assert "http" not in (folder / "report.html").read_text().replace("http://www.w3.org/2000/svg", "")
     assert (folder / "figures/azize2022/fig3.svg").read_text().startswith("<?xml")
     assert (folder / "figures/azize2022/fig3.png").read_bytes()[:4] == b"\x89PNG"

@@ -505,10 +505,11 @@ def test_the_package_has_the_session_at_its_top() -> None:
 
 
 @pytest.mark.parametrize("reward", ["secret", 10**400, 1j, [0.5]], ids=["text", "huge", "complex", "list"])
-def test_a_device_refuses_what_is_no_number_without_showing_it(reward: Any) -> None:
+def test_a_device_answers_what_is_no_number_and_a_server_refuses_it_without_showing_it(reward: Any) -> None:
+    """A device that refused would stay silent, and the silence would tell."""
     local, central = Session("ldp-ucb-b", arms=2, epsilon=1), Session("adap-ucb", arms=2, epsilon=1)
-    with pytest.raises(InputError, match=r"^reward must be a number; this one is none$"):
-        local.device().respond(local.ask(), reward)
+    decision = local.ask()
+    assert local.tell(decision, local.device().respond(decision, reward)) == "used"
     with pytest.raises(InputError, match=r"^reward must be a number; this one is none$"):
         central.tell(central.ask(), reward)
 

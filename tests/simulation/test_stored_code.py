@@ -15,7 +15,7 @@ import pytest
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.simulation.reach import reach
-from dpbandits.simulation.store import KEEP_SECONDS, Store
+from dpbandits.simulation.store import KEEP_SECONDS, CodeStore
 
 KEYS = [f"{number:064x}" for number in range(3)]
 PLAYED = Path(__file__).with_name("played.py")
@@ -57,7 +57,7 @@ def play(cache: Path, *policies: str) -> dict[str, int]:
     ],
 )
 def test_a_damaged_entry_is_not_read(tmp_path: Path, damage: Any) -> None:
-    store = Store(tmp_path)
+    store = CodeStore(tmp_path)
     store.write(KEYS[0], b"machine code")
     (file,) = tmp_path.iterdir()
     file.write_bytes(damage(file.read_bytes()))
@@ -67,7 +67,7 @@ def test_a_damaged_entry_is_not_read(tmp_path: Path, damage: Any) -> None:
 
 
 def test_an_entry_under_another_name_is_not_read(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = CodeStore(tmp_path)
     for key in KEYS[:2]:
         store.write(key, key.encode())
     one, two = (tmp_path / f"{key}.code" for key in KEYS[:2])
@@ -80,7 +80,7 @@ def test_an_entry_under_another_name_is_not_read(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_used_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("somebody's own")
     (tmp_path / f"{KEYS[0]}.code").mkdir()
-    for store in (Store(tmp_path / "file"), Store(tmp_path), Store(Path("/proc/nothing"))):
+    for store in (CodeStore(tmp_path / "file"), CodeStore(tmp_path), CodeStore(Path("/proc/nothing"))):
         store.write(KEYS[0], b"machine code")
         assert store.read(KEYS[0]) is None
     assert (tmp_path / "file").read_text() == "somebody's own"
@@ -88,7 +88,7 @@ def test_a_folder_that_cannot_be_used_is_done_without(tmp_path: Path) -> None:
 
 
 def test_only_our_own_entries_are_removed(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = CodeStore(tmp_path)
     for key in KEYS[:2]:
         store.write(key, b"machine code")
     (tmp_path / "precious.txt").write_text("somebody's own")
@@ -101,7 +101,7 @@ def test_only_our_own_entries_are_removed(tmp_path: Path) -> None:
 
 
 def test_code_of_another_user_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Store(tmp_path)
+    store = CodeStore(tmp_path)
     store.write(KEYS[0], b"machine code")
     (file,) = tmp_path.iterdir()
     if os.getuid() == 0:
@@ -116,14 +116,14 @@ def test_two_processes_that_compile_at_once_do_not_exchange_their_code(tmp_path:
     policies = ("kl-ucb", "ldp-ucb-b")
     wait = """
 import pathlib, time
-from dpbandits.simulation.store import Store
-here, write = pathlib.Path({here!r}), Store.write
+from dpbandits.simulation.store import CodeStore
+here, write = pathlib.Path({here!r}), CodeStore.write
 def write_together(self, key, body):
     (here / {mine!r}).touch()
     while not (here / {other!r}).exists():
         time.sleep(0.01)
     write(self, key, body)
-Store.write = write_together
+CodeStore.write = write_together
 """
     cache = tmp_path / "cache"
     processes = [
@@ -361,7 +361,7 @@ def test_what_was_changed_after_it_was_compiled_is_refused_and_not_played_as_it_
 
 def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / f"{KEYS[0]}.code")
-    store = Store(tmp_path)
+    store = CodeStore(tmp_path)
     assert store.read(KEYS[0]) is None
     store.write(KEYS[0], b"machine code")
     assert store.read(KEYS[0]) == b"machine code"

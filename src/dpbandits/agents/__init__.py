@@ -5,23 +5,28 @@ from dpbandits.agents.elimination import Elimination
 from dpbandits.agents.geometric import Geometric, batches
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.kl_ucb import KLUCB
+from dpbandits.agents.lazy import CoveringUCB, LazyThompson, LazyUCB
 from dpbandits.agents.likelihood import LikelihoodIMED, LikelihoodUCB
 from dpbandits.agents.moss import MOSS
 from dpbandits.agents.propensities import propensities
 from dpbandits.agents.skip_ahead import skip_ahead
 from dpbandits.agents.thompson import Thompson
-from dpbandits.agents.ucb import UCB
+from dpbandits.agents.ucb import UCB, RootUCB
 
 __all__ = [
     "IMED",
     "KLUCB",
     "MOSS",
     "UCB",
+    "CoveringUCB",
     "Doubling",
     "Elimination",
     "Geometric",
+    "LazyThompson",
+    "LazyUCB",
     "LikelihoodIMED",
     "LikelihoodUCB",
+    "RootUCB",
     "Thompson",
     "batches",
     "propensities",

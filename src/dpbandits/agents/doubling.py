@@ -1,4 +1,4 @@
-"""Any agent, asked only when the played arm's count has doubled: Azize & Basu's framework."""
+"""An agent that asks another one only when the count of the played arm has doubled: Azize & Basu's framework."""
 
 from __future__ import annotations
 

@@ -80,10 +80,14 @@ class LikelihoodIMED(NamedTuple):
             top = max(top, self.mean(releases, arm))
         best, lowest = 0, math.inf
         for arm in range(arms):
-            index = corrected(self.against(releases, arm, top), self.correction) + positive_log(self.counts[arm])
-            if index < lowest:
-                best, lowest = arm, index
+            self.against(releases, arm, top)
+            if self.rank(arm) < lowest:
+                best, lowest = arm, self.rank(arm)
         return best, 1, NO_LINE
+
+    def rank(self, arm: int) -> float:
+        """The arm's index, for the largest mean that was looked at last."""
+        return corrected(self.evidence[arm], self.correction) + positive_log(self.counts[arm])
 
     def mean(self, releases: Likelihood, arm: int) -> float:
         """The released mean."""
@@ -93,11 +97,10 @@ class LikelihoodIMED(NamedTuple):
             self.least[arm] = releases.misfit(arm, self.means[arm])
         return self.means[arm]
 
-    def against(self, releases: Likelihood, arm: int, top: float) -> float:
-        """The evidence against the arm's mean being ``top``."""
+    def against(self, releases: Likelihood, arm: int, top: float) -> None:
+        """Find the evidence against the arm's mean being ``top``."""
         if self.tops[arm] != top:
             self.tops[arm] = top
             self.evidence[arm] = 0.0
             if self.means[arm] < top:
                 self.evidence[arm] = max(releases.misfit(arm, top) - self.least[arm], 0.0)
-        return self.evidence[arm]

@@ -10,26 +10,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
 from dpbandits.agents.exploring import first_unready, raised_mean
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.kl_ucb import KLUCB
+from dpbandits.agents.lazy import CoveringUCB, LazyUCB
+from dpbandits.agents.likelihood import LikelihoodIMED
 from dpbandits.agents.ucb import UCB
 from dpbandits.numerics import corrected, kl, kl_lower, kl_upper, positive_log, uncorrected, unit
 from dpbandits.protocols import MARGIN, NO_LINE, Agent, Releases
 from dpbandits.types import Floats, Integers, Rng
 
-__all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingUCB", "skip_ahead"]
+__all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingLazy", "SkippingLikelihood", "SkippingUCB", "skip_ahead"]
 
-SHORTEST = 4  # rounds of a stint with a line: few enough to cost the line little, enough to save most questions
-SHARE = 0.25  # of the leader's lead that a stint may cost
-KEPT = 0.9  # of the lead that the last look at the rivals found: with less, it is time to look again
+SHORTEST = 4  # rounds of a stint with a line: a longer stint lowers the line, a shorter one asks more often
+SHARE = 0.25  # the share of the leader's lead that a stint may use up
+KEPT = 0.9  # the share of the last computed lead below which all rivals are computed again
 HALF = 0.5  # of the lead of IMED's index that its own growth may cost in a stint
 FARTHEST = 40.0  # leads beyond this one are as good
 LONGEST = 1 << 40
+
+
+class _Indexed(Agent, Protocol):
+    """An agent that plays the arm with the largest index."""
+
+    @property
+    def arms(self) -> int: ...
+
+    def bound(self, releases: Releases, arm: int, t: int) -> float: ...
+
+
+Lazily = TypeVar("Lazily", bound=_Indexed)
 
 
 def skip_ahead(agent: Agent) -> Agent:
@@ -259,8 +273,108 @@ class SkippingIMED(NamedTuple):
         return rounds, kl_lower(top, uncorrected(most, self.imed.correction) / (n + rounds)) + MARGIN
 
 
+class SkippingLazy(NamedTuple, Generic[Lazily]):
+    """An agent whose indices only grow with t while releases stand: the leader stays while no rival can pass it.
+
+    Until the leader's next release its index is at least what it is now, and no rival's is more than at the end.
+
+    >>> from dpbandits.curators import Lazy
+    >>> agent, curator, rng = SkippingLazy.start(LazyUCB.start(2)), Lazy.start(2, epsilon=1.0), np.random.default_rng(0)
+    >>> curator.counts[:], curator.means[:] = 1024, (0.1, 0.9)
+    >>> [int(agent.act(curator, 2001, rng)[1]) for _ in range(3)]
+    [2, 4, 8]
+    """
+
+    lazy: Lazily
+    attempt: Integers  # (1,): the stint to try next
+
+    @classmethod
+    def start(cls, lazy: Lazily) -> Self:
+        """A fresh agent with the choices of ``lazy``."""
+        return cls(lazy, np.array([2], np.int64))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        leader = self.lazy.act(releases, t, rng)[0]
+        stint = self.attempt[0]
+        while stint > 1 and not self.stands(releases, t, leader, stint):
+            stint //= 2
+        self.attempt[0] = min(2 * stint, LONGEST)
+        return leader, stint, NO_LINE
+
+    def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
+        """Whether ``leader`` is certain to be chosen for so many rounds."""
+        arms = self.lazy.arms
+        if first_unready(releases, arms, t, 0.0) < arms or releases.lowest(leader, stint - 1) == -math.inf:
+            return False
+        largest = -math.inf
+        for arm in range(arms):
+            if arm != leader:
+                largest = max(largest, self.lazy.bound(releases, arm, t + stint - 1))
+        return largest < self.lazy.bound(releases, leader, t) - MARGIN
+
+
+class SkippingLikelihood(NamedTuple):
+    """IMED on a likelihood in stints: the arm with the largest mean keeps the least index while that is above a line.
+
+    As in ``SkippingIMED``, the line is the largest mean at which a rival's index is log n at the end of the stint. A
+    response adds at most 1 to n. Choices of other arms are made anew in every round.
+
+    >>> from dpbandits.curators import WeightedBernoulli
+    >>> agent, curator = SkippingLikelihood.start(LikelihoodIMED.start(2)), WeightedBernoulli.start(2)
+    >>> curator.weights[:], curator.sums[:] = 1000.0, (100.0, 900.0)
+    >>> arm, stint, line = agent.act(curator, 2001, np.random.default_rng(0))
+    >>> arm, stint > 10**6, round(float(line), 3)
+    (1, True, 0.2)
+    """
+
+    likelihood: LikelihoodIMED
+
+    @classmethod
+    def start(cls, likelihood: LikelihoodIMED) -> Self:
+        """A fresh agent with the choices of ``likelihood``."""
+        return cls(likelihood)
+
+    def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
+        likelihood = self.likelihood
+        best = likelihood.act(releases, t, rng)[0]
+        arms = len(likelihood.means)
+        if first_unready(releases, arms, t, 0.0) < arms:
+            return best, 1, NO_LINE
+        second = math.inf
+        for arm in range(arms):
+            if arm != best:
+                if likelihood.means[arm] >= likelihood.means[best]:
+                    return best, 1, NO_LINE
+                second = min(second, likelihood.rank(arm))
+        lead = min(second - likelihood.rank(best), FARTHEST)
+        if lead <= MARGIN:
+            return best, 1, NO_LINE
+        rounds = max(int(likelihood.counts[best] * math.expm1(HALF * lead)), SHORTEST)
+        own = positive_log(likelihood.counts[best] + rounds) + MARGIN
+        line = 0.0
+        for arm in range(arms):
+            if arm != best:
+                line = self.raised(releases, arm, line, own)
+        return best, rounds, line + MARGIN
+
+    def raised(self, releases: Any, arm: int, line: float, own: float) -> float:
+        """The line, raised if need be to where this rival's index is ``own``."""
+        likelihood = self.likelihood
+        line = max(line, likelihood.means[arm])
+        needed = own - positive_log(likelihood.counts[arm])
+        if needed <= 0.0:
+            return line
+        evidence = max(releases.misfit(arm, line) - likelihood.least[arm], 0.0)
+        if corrected(evidence, likelihood.correction) >= needed:
+            return line
+        return max(line, releases.upper(arm, uncorrected(needed, likelihood.correction)))
+
+
 SKIPPING: dict[type, Callable[[Any], Agent]] = {
     UCB: SkippingUCB.start,
     KLUCB: SkippingKLUCB.start,
     IMED: SkippingIMED.start,
+    LazyUCB: SkippingLazy.start,
+    LikelihoodIMED: SkippingLikelihood.start,
+    CoveringUCB: SkippingLazy.start,
 }

@@ -56,3 +56,36 @@ class UCB(NamedTuple):
     def bonus(self, releases: Releases, arm: int, confidence: float, ahead: int) -> float:
         """The least by which the arm's index exceeds its mean in the next ``ahead`` rounds; 0 is exact."""
         return math.sqrt(confidence / (2.0 * releases.samples(arm, ahead))) + releases.width(arm, confidence, ahead)
+
+
+class RootUCB(NamedTuple):
+    """UCB where the noise is Gaussian: the variances of sampling and of noise add up, not their deviations.
+
+    At confidence L = alpha log t the index is mean + sqrt(L / (2n) + w^2), w being the width of the curator's noise at
+    L.
+
+    >>> from dpbandits.curators import Plain
+    >>> RootUCB.start(2).act(Plain.start(2), 1, None)
+    (0, 1, -inf)
+    """
+
+    arms: int
+    alpha: float
+
+    @classmethod
+    def start(cls, arms: int, *, alpha: float = 3.1) -> Self:
+        """A fresh agent; ``alpha`` > 0 scales the confidence."""
+        return cls(arms, positive("alpha", alpha))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        confidence = self.alpha * positive_log(t)
+        arm = first_unready(releases, self.arms, t, confidence)
+        if arm < self.arms:
+            return arm, 1, NO_LINE
+        best, largest = 0, -math.inf
+        for arm in range(self.arms):
+            width = releases.width(arm, confidence, 0)
+            index = releases.mean(arm) + math.sqrt(confidence / (2.0 * releases.samples(arm, 0)) + width * width)
+            if index > largest:
+                best, largest = arm, index
+        return best, 1, NO_LINE

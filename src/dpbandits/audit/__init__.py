@@ -1,4 +1,4 @@
-"""Audits of privacy guarantees: ``verify`` computes the worst case at small sizes, ``attack`` tries to refute it."""
+"""Audits of privacy guarantees: ``verify`` proves them or finds a witness, ``attack`` tries to refute them."""
 
 from dpbandits.audit.attack import attack, attack_responder
 from dpbandits.audit.curators import own_curator, responder, verify_curator

@@ -1,41 +1,39 @@
-"""The exact privacy loss of a policy's actions at a small horizon, over all reward vectors and all single changes.
+"""How much of the loss of the releases shows in the actions: all reward vectors and all action sequences of few rounds.
 
-Rewards are 0 or 1. The Laplace noise that the code asks for is made discrete on the grid of the values that it hides,
-with the rate grid / scale. So each released number takes finitely many values, and the probability of an action
-sequence is computed by following the joint distribution of the released numbers, round by round:
-
-* the agent is called once for each state of the released numbers, with the curator's ``raw_`` fields set to NaN or to
-  the smallest integer;
-* the curator is fed once for each reward vector, and cannot read the released numbers.
-
-So the agent cannot depend on raw rewards, and the curator cannot depend on earlier releases. Nothing else is assumed
-about either. Released values are clamped beyond the point where the noise is negligible, which is post-processing.
+This is a number beside a proof, and no proof. Rewards are 0 or 1. Each release is rounded to a cell of the line before
+the agent sees it, and a cell's probability is a difference of Laplace's distribution function, at any epsilon. So the
+number is the exact loss of the policy with an agent that sees rounded means. It tends to the policy's own as cells get
+finer. The agent is asked on a curator with its real memory, and must not notice when its raw memory is another.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.audit.instruments import RAW, Draw, NotVerifiableError, Sealed, Silent, Tape
-from dpbandits.parts import arrays, copied
+from dpbandits.audit.memory import cells, copied, named_arrays, public
+from dpbandits.audit.proof import State, fresh, step
+from dpbandits.audit.reading import read_curator
+from dpbandits.audit.symbols import NOISE, REWARD, Num, Poison, Refused, Used
+from dpbandits.parts import in_plain_python
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE
-from dpbandits.types import Floats, Integers
+from dpbandits.types import Bools, Floats
 
-__all__ = ["Worst", "largest_horizon", "worst_actions"]
+__all__ = ["MOST_ROUNDS", "Worst", "worst_actions"]
 
-NEGLIGIBLE = 28.0  # scales beyond which Laplace noise has probability 1e-12
-MOST_STEPS = 64  # the most grid steps on either side, if that is fewer
-MAX_PROBABILITIES = 1 << 24  # the most probabilities that are held in memory
-TOLERANCE = 1e-9  # relative, for rounding errors
+MOST_ROUNDS = 8
+CELLS = 64  # about, for each arm
+TAILS = 5.0  # cells reach to the square of this, in scales
+NARROWEST = 0.02  # cell, in scales
 
 Rewards = tuple[int, ...]
 Actions = tuple[int, ...]
+Place = tuple[str, int]
+Laws = dict[Rewards, Floats]  # by rewards so far: the probability of each state
 
 
 class Worst(NamedTuple):
@@ -49,243 +47,197 @@ class Worst(NamedTuple):
     sequences: int
 
 
-class Column(NamedTuple):
-    """One released number: its possible values, and their distribution for each reward vector."""
+class Shown(NamedTuple):
+    """What an arm's release is: the places in public memory, and the value for each cell."""
 
-    place: int
-    support: Floats
-    laws: dict[Rewards, Floats]
-
-
-class Fed(NamedTuple):
-    """The curator after it was fed one reward vector, and what it wrote."""
-
-    raw: Any
-    writes: list[tuple[int, Draw | float]]
+    places: list[Place]
+    values: list[float]
 
 
-class State(NamedTuple):
-    """The state after ``t`` rounds and one sequence of actions: possible releases, and their distributions."""
+class Following:
+    """A walk through all action sequences."""
 
-    t: int
-    actions: Actions
-    agent: Any
-    curator: Any
-    released: Floats  # (states, released numbers)
-    laws: dict[Rewards, tuple[Any, Floats]]  # by rewards so far: curator's memory, distribution over the states
+    def __init__(self, policy: Policy, horizon: int) -> None:
+        self.policy, self.horizon = policy, horizon
+        self.found: dict[Actions, dict[Rewards, float]] = {}
+
+    def follow(self, t: int, actions: Actions, agent: Any, state: State, shown: list[Shown | None], laws: Laws) -> None:
+        """Add the probabilities of all sequences that begin with ``actions``."""
+        for (arm, stint, _), (after, mask) in self.ask(t, agent, state, shown, laws).items():
+            rounds = min(stint, self.horizon - t)
+            here = {rewards: law * mask for rewards, law in laws.items()}
+            if not any(law.any() for law in here.values()):
+                continue
+            so_far, more = actions + (arm,) * rounds, list(itertools.product((0, 1), repeat=rounds))
+            if t + rounds == self.horizon:
+                table = self.found.setdefault(so_far, {})
+                for rewards, law in here.items():
+                    for last in more:  # no action depends on them
+                        table[rewards + last] = table.get(rewards + last, 0.0) + float(law.sum())
+                continue
+            new = state
+            for k in range(rounds):
+                [new] = step(new, t + k, arm, close=k == stint - 1, show=False)
+            places, form, unit = _released(state, new)
+            edges = _edges(rounds, unit, arm)
+            centres = [edges[1], *(0.5 * (x + y) for x, y in itertools.pairwise(edges[1:-1])), edges[-2]]
+            chances = [
+                np.array([_between((x - s) / unit, (y - s) / unit) for x, y in itertools.pairwise(edges)])
+                for s in range(rounds + 1)
+            ]
+            slope = float(next(iter(form.of(REWARD).values())))
+            shape = [-1 if k == arm else 1 for k in range(self.policy.arms)]
+            rest = {rewards: law.sum(axis=arm, keepdims=True) for rewards, law in here.items()}
+            onward = {r + last: rest[r] * chances[sum(last)].reshape(shape) for r in rest for last in more}
+            seen = list(shown)
+            seen[arm] = Shown(places, [slope * centre + form.const for centre in centres])
+            self.follow(t + rounds, so_far, after, _known(new, places), seen, onward)
+
+    def ask(
+        self, t: int, agent: Any, state: State, shown: list[Shown | None], laws: Laws
+    ) -> dict[tuple[int, int, bytes], tuple[Any, Bools]]:
+        """The agent's answers with its memory afterwards, each with the states in which they are given."""
+        possible: Bools = np.asarray(sum(laws.values()) > 0)
+        curators = [_asked(self.policy.curator, state, raw) for raw in (0.0, 1.0)]
+        views = [dict(named_arrays(curator)) for curator in curators]
+        quick = [in_plain_python(curator) for curator in curators]
+        kept = [(array, array.copy()) for _, array in named_arrays(agent)]
+        asked = in_plain_python(agent)
+        groups: dict[tuple[int, int, bytes], tuple[Any, Bools]] = {}
+        for number, index in enumerate(itertools.product(*map(range, possible.shape))):
+            if not possible[index]:
+                continue
+            keys = []
+            for view, curator in zip(views, quick, strict=True):
+                for at, release in zip(index, shown, strict=True):
+                    for name, k in release.places if release else ():
+                        view[name].reshape(-1)[k] = release.values[at]  # type: ignore[union-attr]
+                for array, before in kept:
+                    array[...] = before
+                arm, stint, line = asked.act(curator, t + 1, None)
+                if line > NO_LINE:
+                    raise Refused("stints end when a mean falls")
+                keys.append((int(arm), int(stint), b"".join(array.tobytes() for array, _ in kept)))
+                if number % 16:
+                    break  # the second curator has other raw memory; it is asked now and then
+            if keys[0] != keys[-1]:
+                raise Refused("the agent's answer depends on raw memory")
+            if keys[0] not in groups:
+                groups[keys[0]] = (copied(agent), np.zeros(possible.shape, bool))
+            groups[keys[0]][1][index] = True
+        for array, before in kept:
+            array[...] = before
+        return groups
 
 
 def worst_actions(policy: Policy, horizon: int) -> Worst:
-    """The largest loss of ``policy``'s first ``horizon`` actions, for two arms and rewards of 0 and 1."""
+    """The largest loss of the first ``horizon`` actions. ``Refused`` unless each stint releases one noisy sum.
+
+    The policy must have been proved: here its agent is asked on public memory alone.
+    """
     if policy.arms != 2:
-        raise NotVerifiableError("arms", f"must be 2 to verify actions exactly, got {policy.arms}")
-    if any(isinstance(field, tuple) for field in policy.curator):  # type: ignore[attr-defined]
-        raise NotVerifiableError("curator", "must be made of one part to verify actions exactly, got several")
-    columns = sum(array.size for _, array in _released(policy.curator))
-    start = State(0, (), policy.agent, policy.curator, np.zeros((1, columns)), {(): (policy.curator, np.ones(1))})
-    found: dict[Actions, Floats] = {}
-    _follow(start, horizon, found)
-    _check_total(found, horizon)
-    return _worst(found, horizon)
+        raise Refused(f"there are {policy.arms} arms")
+    following = Following(policy, horizon)
+    start = fresh(policy.curator, read_curator(policy.curator))
+    try:
+        following.follow(0, (), policy.agent, start, [None] * policy.arms, {(): np.ones((1,) * policy.arms)})
+    except Used:
+        raise Refused("releases are computed from earlier releases") from None
+    _check_total(following.found)
+    return _worst(following.found, horizon)
 
 
-def largest_horizon(epsilon: float) -> int:
-    """The largest horizon that fits in memory: the distribution of two released numbers for every reward vector.
+def _asked(curator: Any, state: State, raw: float) -> Any:
+    """A curator with the public memory of a state, and raw memory of rewards that are all ``raw``."""
+    made = copied(curator)
+    values = iter(cells(state.curator))
+    for name, array in named_arrays(made):
+        flat = array.reshape(-1)
+        for k in range(flat.size):
+            cell = next(values)
+            if isinstance(cell, Poison):
+                cell = 0.0
+            elif isinstance(cell, Num):
+                cell = cell.const + raw * float(sum(cell.of(REWARD).values()))
+            flat[k] = cell if public(name) or raw == 0.0 else cell + raw
+    return made
 
-    >>> largest_horizon(1.0), largest_horizon(0.1)
-    (11, 9)
+
+def _released(old: State, new: State) -> tuple[list[Place], Num, float]:
+    """Where the stint has released its noisy sum, the sum, and the scale of its noise in units of the sum."""
+    places, forms = [], []
+    for (name, array), (_, before) in zip(named_arrays(new.curator), named_arrays(old.curator), strict=True):
+        pairs = zip(array.reshape(-1).tolist(), before.reshape(-1).tolist(), strict=True)
+        for k, (cell, was) in enumerate(pairs):
+            if public(name) and isinstance(cell, Num) and not isinstance(was, Num):
+                places.append((name, k))
+                forms.append(cell)
+    if not forms or any(form is not forms[0] for form in forms):
+        raise Refused("a stint does not release one number")
+    form = forms[0]
+    noises, rewards = form.of(NOISE), form.of(REWARD)
+    if len(noises) != 1 or len(set(rewards.values())) != 1 or len(noises) + len(rewards) != len(form.terms):
+        raise Refused("a stint does not release one noisy sum of its rewards")
+    [((_, j), f)] = noises.items()
+    return places, form, float(abs(f / next(iter(rewards.values())))) * new.log.scales[j]
+
+
+def _known(state: State, places: list[Place]) -> State:
+    """The same without what was released, which the curator must not use: the law says what it is."""
+    curator = copied(state.curator)
+    flats = {name: array.reshape(-1) for name, array in named_arrays(curator)}
+    for name, k in places:
+        flats[name][k] = Poison()
+    return State(curator, state.log, state.tape)
+
+
+def _edges(n: int, scale: float, arm: int) -> list[float]:
+    """Borders of cells for noisy sums of n bits: narrow where the noise of some sum is near 0, open at both ends.
+
+    They are others for each arm, so that equal means do not come about by rounding.
     """
-    values = 2 * min(math.ceil(NEGLIGIBLE / epsilon), MOST_STEPS) + 1
-    horizon = 1
-    while (values + horizon + 1) ** 2 << horizon + 1 <= MAX_PROBABILITIES:
-        horizon += 1
-    return horizon
+    count = max(CELLS // (1 if n < scale else n + 1), 9)
+    shift = 0.5 * arm * 2.0 * TAILS / count
+    steps = [math.copysign(q * q, q) for q in np.linspace(-TAILS, TAILS, count) + shift]
+    kept = [-math.inf]
+    for point in sorted({s + scale * size for s in range(n + 1) for size in steps}):
+        if point - kept[-1] > NARROWEST * scale:
+            kept.append(point)
+    return [*kept, math.inf]
 
 
-def _released(curator: Any) -> Iterator[tuple[str, Any]]:
-    return ((name, a) for name, a in arrays(curator) if not name.startswith(RAW) and a.dtype == np.float64)
+def _between(low: float, high: float) -> float:
+    """The probability of (low, high) under Laplace noise of scale 1, to full precision in both tails.
 
-
-def _follow(state: State, horizon: int, found: dict[Actions, Floats]) -> None:
-    """Add the probabilities of all action sequences that begin as ``state`` does."""
-    for (arm, stint, _), (agent, states) in _choices(state).items():
-        rounds = min(stint, horizon - state.t)
-        actions = state.actions + (arm,) * rounds
-        laws = {rewards: (raw, law[states]) for rewards, (raw, law) in state.laws.items()}
-        if not any(law.any() for _, law in laws.values()):
-            continue
-        if state.t + rounds == horizon:
-            table = found.setdefault(actions, np.zeros((2,) * horizon))
-            for rewards, (_, law) in laws.items():
-                table[rewards] += law.sum()  # for all values of the last rewards: no action follows them
-            continue
-        here = state._replace(actions=actions, agent=agent, released=state.released[states], laws=laws)
-        _follow(_feed(here, arm, rounds, rounds == stint), horizon, found)
-
-
-def _choices(state: State) -> dict[tuple[int, int, bytes], tuple[Any, Integers]]:
-    """Call the agent in every state. Maps (arm, stint, the agent's memory) to the agent afterwards, and the states."""
-    curator, agent = copied(state.curator), copied(state.agent)
-    for name, array in arrays(curator):
-        if name.startswith(RAW):
-            array[...] = np.nan if array.dtype == np.float64 else np.iinfo(np.int64).min
-    released = [array for _, array in _released(curator)]
-    kept = [(array, array.copy()) for _, array in arrays(agent)]
-    groups: dict[tuple[int, int, bytes], tuple[Any, list[int]]] = {}
-    for i, row in enumerate(state.released):
-        place = 0
-        for array in released:
-            array.flat = row[place : place + array.size]
-            place += array.size
-        for array, before in kept:
-            array[...] = before
-        arm, stint, line = agent.act(curator, state.t + 1, Silent())
-        if line > NO_LINE:
-            raise NotVerifiableError(
-                "stints", "must have a fixed length for an exact check of actions, got one that ends when a mean falls"
-            )
-        key = (int(arm), int(stint), b"".join(array.tobytes() for array, _ in kept))
-        if key not in groups:
-            groups[key] = (copied(agent), [])
-        groups[key][1].append(i)
-    return {key: (agent, np.array(states)) for key, (agent, states) in groups.items()}
-
-
-def _feed(state: State, arm: int, rounds: int, closes: bool) -> State:
-    """Feed the curator all possible rewards of a stint, after each earlier reward vector."""
-    fed: dict[Rewards, Fed] = {}
-    for rewards, (raw, _) in state.laws.items():
-        for more in itertools.product((0, 1), repeat=rounds):
-            fed[rewards + more] = _feed_one(raw, arm, more, closes)
-    after = {
-        b"".join(a.tobytes() for n, a in arrays(one.raw) if not (n.startswith(RAW) or a.dtype == np.float64))
-        for one in fed.values()
-    }
-    if len(after) > 1:
-        raise NotVerifiableError("counts", "must not depend on rewards for an exact check of actions, got some that do")
-    columns = _columns(fed)
-    released, inverse = _without(state.released, [column.place for column in columns])
-    laws = {}
-    for rewards, one in fed.items():
-        old = state.laws[rewards[: state.t]][1]
-        law: Floats = np.bincount(inverse, old, len(released)).astype(np.float64)
-        for column in columns:
-            law = np.multiply.outer(law, column.laws[rewards]).ravel()
-        laws[rewards] = (one.raw, law)
-    for column in columns:
-        count = len(column.support)
-        released = np.repeat(released, count, axis=0)
-        released[:, column.place] = np.tile(column.support, len(released) // count)
-    return State(state.t + rounds, state.actions, state.agent, next(iter(fed.values())).raw, released, laws)
-
-
-def _feed_one(before: Any, arm: int, rewards: Rewards, closes: bool) -> Fed:
-    """Feed one curator; return its memory afterwards, and what it released."""
-    writes: list[tuple[int, Draw | float]] = []
-    fields, place = [], 0
-    for name, value in before._asdict().items():
-        if not isinstance(value, np.ndarray):
-            fields.append(value)
-        elif not name.startswith(RAW) and value.dtype == np.float64:
-            fields.append(Sealed.like(value, writes, place))
-            place += value.size
-        else:
-            fields.append(value.copy())
-    curator, tape = type(before)(*fields), Tape(_keep_out)
-    for reward in rewards:
-        curator.add(arm, curator.respond(float(reward), 0.0, tape), 0.0, tape)
-    if closes:
-        curator.close(arm, tape)
-    roots = [write.root for _, write in writes if isinstance(write, Draw)]
-    if len({*roots}) < len(roots):
-        raise NotVerifiableError(
-            "noise", "must be drawn anew for each release for an exact check of actions, got one draw in two"
-        )
-    plain = [np.zeros(f.shape) if isinstance(f, Sealed) else f for f in fields]
-    return Fed(type(before)(*plain), writes)
-
-
-def _keep_out(draw: Draw) -> float:
-    raise NotVerifiableError(
-        "noise", "must go into a release for an exact check of actions, got noise that is stored or compared"
-    )
-
-
-def _columns(fed: dict[Rewards, Fed]) -> list[Column]:
-    """The released numbers that were written, with their distributions. The last write to a place counts."""
-    places = {tuple(place for place, _ in one.writes) for one in fed.values()}
-    if len(places) > 1:
-        raise NotVerifiableError(
-            "releases", "must be made whatever the rewards are, for an exact check of actions, got some that are not"
-        )
-    order = places.pop()
-    columns = []
-    for place in dict.fromkeys(order):
-        position = len(order) - 1 - order[::-1].index(place)
-        columns.append(_column(place, {rewards: one.writes[position][1] for rewards, one in fed.items()}))
-    return columns
-
-
-def _column(place: int, writes: dict[Rewards, Draw | float]) -> Column:
-    """The distribution of one released number for each reward vector."""
-    if not all(isinstance(write, Draw) for write in writes.values()):
-        support = np.array(sorted({float(write) for write in writes.values()}))
-        return Column(place, support, {r: (support == float(write)).astype(float) for r, write in writes.items()})
-    values = {rewards: write.value for rewards, write in writes.items()}  # type: ignore[union-attr]
-    scales = {rewards: write.scale for rewards, write in writes.items()}  # type: ignore[union-attr]
-    low = min(values.values())
-    gaps = np.diff(np.unique(np.array([*values.values()])))
-    gaps = gaps[gaps > TOLERANCE * max(scales.values())]
-    grid = float(gaps.min()) if gaps.size else max(scales.values())
-    steps = {rewards: (value - low) / grid for rewards, value in values.items()}
-    if any(abs(step - round(step)) > TOLERANCE for step in steps.values()):
-        raise NotVerifiableError("releases", "must lie on a grid for an exact check of actions, got some that do not")
-    beyond = min(math.ceil(NEGLIGIBLE * max(scales.values()) / grid), MOST_STEPS)
-    top = max(round(step) for step in steps.values()) + beyond
-    at = np.arange(-beyond, top + 1)
-    laws = {r: discrete_laplace(at - round(steps[r]), grid / scales[r]) for r in writes}
-    return Column(place, low + grid * at, laws)
-
-
-def discrete_laplace(steps: Integers, rate: float) -> Floats:
-    """The probabilities tanh(rate/2) e^(-rate |k|) on consecutive ``steps``, with both tails added to the ends.
-
-    >>> discrete_laplace(np.arange(-1, 3), 1.0).round(3).tolist()
-    [0.269, 0.462, 0.17, 0.099]
+    >>> _between(-math.inf, math.inf), round(_between(40.0, math.inf) / math.exp(-40), 12)
+    (1.0, 0.5)
     """
-    tail = 1.0 / (1.0 + math.exp(-rate))  # P(noise >= k) = tail e^(-rate k) for k > 0, and likewise below
-    law = np.asarray(math.tanh(0.5 * rate) * np.exp(-rate * np.abs(steps)), np.float64)
-    law[0] = math.exp(rate * steps[0]) * tail if steps[0] < 0 else 1.0 - math.exp(-rate * (steps[0] + 1)) * tail
-    law[-1] = math.exp(-rate * steps[-1]) * tail if steps[-1] > 0 else 1.0 - math.exp(rate * (steps[-1] - 1)) * tail
-    return law
+    if high <= 0.0:
+        low, high = -high, -low
+    if low >= 0.0:
+        return 0.5 * (math.exp(-low) - math.exp(-high))
+    return 1.0 - 0.5 * math.exp(-high) - 0.5 * math.exp(low)
 
 
-def _without(released: Floats, places: list[int]) -> tuple[Floats, Integers]:
-    """The distinct states when the numbers at ``places`` are ignored, and the index of each state among them."""
-    forgotten = released.copy()
-    forgotten[:, places] = 0.0
-    different, inverse = np.unique(forgotten, axis=0, return_inverse=True)
-    return different, inverse.ravel()
+def _check_total(found: dict[Actions, dict[Rewards, float]]) -> None:
+    total: dict[Rewards, float] = {}
+    for table in found.values():
+        for rewards, p in table.items():
+            total[rewards] = total.get(rewards, 0.0) + p
+    if any(abs(p - 1.0) > 1e-9 for p in total.values()):
+        raise ArithmeticError(f"the probabilities of all action sequences add up to {min(total.values())}")
 
 
-def _check_total(found: dict[Actions, Floats], horizon: int) -> None:
-    total = sum(found.values(), np.zeros((2,) * horizon))
-    if not np.allclose(total, 1.0, rtol=0.0, atol=1e-9):
-        raise ArithmeticError(f"the probabilities of all action sequences add up to {total.min()}..{total.max()}")
-
-
-def _worst(found: dict[Actions, Floats], horizon: int) -> Worst:
+def _worst(found: dict[Actions, dict[Rewards, float]], horizon: int) -> Worst:
     """The largest ratio of probabilities between reward vectors that differ in one round."""
-    worst = Worst(0.0, (), (), 0, (1.0, 1.0), len(found))
+    worst = Worst(0.0, (), (0,) * horizon, 0, (1.0, 1.0), len(found))
     for actions, table in found.items():
-        for changed in range(horizon):
-            zero, one = np.moveaxis(table, changed, 0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                loss = np.nan_to_num(np.abs(np.log(zero) - np.log(one)), nan=0.0, posinf=np.inf)
-            where = np.unravel_index(int(np.argmax(loss)), loss.shape)
-            if loss[where] > worst.epsilon:
-                bits = [int(bit) for bit in where]
-                rewards = (*bits[:changed], 0, *bits[changed:])
-                pair = (float(zero[where]), float(one[where]))
-                worst = Worst(float(loss[where]), actions, rewards, changed, pair, len(found))
+        for rewards, p in table.items():
+            for changed in range(horizon):
+                if rewards[changed]:
+                    continue
+                q = table.get((*rewards[:changed], 1, *rewards[changed + 1 :]), 0.0)
+                loss = abs(math.log(p / q)) if p > 0.0 and q > 0.0 else 0.0 if p == q else math.inf
+                if loss > worst.epsilon:
+                    worst = Worst(loss, actions, rewards, changed, (p, q), len(found))
     return worst

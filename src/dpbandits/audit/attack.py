@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpbandits.audit.game import Guesser, check_trials, lower_bound, sequential_bound, train
-from dpbandits.audit.subjects import claim_of, subject
+from dpbandits.audit.subjects import claim_of, subject, users_fault, with_arms
 from dpbandits.audit.targets import (
     CENTRAL_VIEWS,
     LOCAL_VIEWS,
@@ -65,17 +65,26 @@ def attack(
     ('violated', True)
     """
     rounds = at_least("horizon", horizon or HORIZON, 1)
-    made = subject(policy, epsilon=epsilon, horizon=rounds, options=options, short=False).policy
+    made = subject(policy, epsilon=epsilon, horizon=rounds, options=options).policy
     claim, delta = claim_of(made, claim, delta)
     seed = at_least("seed", seed, 0)
     local = made.guarantee.trust == "local"
     views = LOCAL_VIEWS if local else CENTRAL_VIEWS
     view = known("view", view or views[0], views)
     check_trials(trials, claim, alpha, delta)
-    target: Target = ResponseTarget(Responder.of(made, claim), view) if local else PolicyTarget(made, rounds, view)
     aim = Aim(claim, delta, alpha)
-    verdict = attack_target(target, made.name, aim, int(trials), seed, None if local else rounds, anytime)
-    return dataclasses.replace(verdict, settings=made.settings)
+
+    def attacked() -> Verdict:
+        if local:
+            targets: list[Target] = [ResponseTarget(Responder.of(made, claim), view)]
+        else:
+            targets = [PolicyTarget(made, rounds, view)]
+            more = with_arms(made, made.arms + 1)
+            if more is not None and targets[0].compiled:  # plain Python would take too long
+                targets.append(PolicyTarget(more, rounds, view, few=True))
+        return attack_target(targets, made.name, aim, int(trials), seed, None if local else rounds, anytime)
+
+    return dataclasses.replace(users_fault("fails when it is played", attacked), settings=made.settings)
 
 
 def attack_responder(
@@ -92,17 +101,18 @@ def attack_responder(
     """Try to refute the claim of a responder, which turns one reward into one response."""
     check_trials(trials, positive("claim", claim), alpha, delta)
     seed = at_least("seed", seed, 0)
-    target = ResponseTarget(responder, view)
-    return attack_target(target, responder.name, Aim(claim, delta, alpha), int(trials), seed, None, anytime)
+    targets: list[Target] = [ResponseTarget(responder, view)]
+    aim = Aim(claim, delta, alpha)
+    return users_fault("fails", lambda: attack_target(targets, responder.name, aim, int(trials), seed, None, anytime))
 
 
 def attack_target(
-    target: Target, name: str, aim: Aim, trials: int, seed: int, horizon: int | None, anytime: bool = False
+    targets: Sequence[Target], name: str, aim: Aim, trials: int, seed: int, horizon: int | None, anytime: bool = False
 ) -> Verdict:
     """Train the guesser on half of the trials, and test it on the other half. The search uses separate runs."""
     if anytime and aim.delta:
         raise InputError("delta", f"must be 0 for an anytime audit, got {aim.delta:g}")
-    pair = _search(target, aim, trials, seed)
+    target, pair, tried = _search(targets, aim, trials, seed)
     sides = _coins(trials // 2, seed, 1)
     rows = target.play(pair, sides, (seed, 2))
     readings = target.codes(rows, len(rows) // 2)
@@ -111,7 +121,8 @@ def attack_target(
     bound, tested, witness = _test(target, pair, guesser, reading, rows, aim, trials - trials // 2, seed, anytime)
     engine = "" if target.compiled or horizon is None else "; played in plain Python"
     method = "sequential game" if anytime else "game"
-    domain = f"the worst of {len(target.neighbours())} pairs of neighbours{engine}"
+    arms = "" if horizon is None else f", with {' and '.join(str(t.policy.arms) for t in targets)} arms"  # type: ignore[attr-defined]
+    domain = f"the worst of {tried} pairs of neighbours{arms}; rewards 0, 0.5, 1, 7, -1, NaN and infinite ones{engine}"
     return Verdict(
         VIOLATED if bound > aim.claim else NOT_REFUTED,
         name,
@@ -133,19 +144,17 @@ def _coins(count: int, seed: int, stage: int) -> Integers:
     return np.random.default_rng([seed, stage, 77]).integers(0, 2, count)
 
 
-def _search(target: Target, aim: Aim, trials: int, seed: int) -> Neighbours:
-    """The pair of neighbours on which a guesser does best in training."""
-    pairs = target.neighbours()
-    if len(pairs) == 1:
-        return pairs[0]
+def _search(targets: Sequence[Target], aim: Aim, trials: int, seed: int) -> tuple[Target, Neighbours, int]:
+    """The target and the pair of neighbours on which a guesser does best in training, and how many were tried."""
+    pairs = [(target, pair) for target in targets for pair in target.neighbours()]
     count = max(trials // SEARCH_PART, min(MIN_SEARCH, trials))
     bounds = []
-    for number, pair in enumerate(pairs):
+    for number, (target, pair) in enumerate(pairs):
         sides = _coins(count, seed, 100 + number)
         rows = target.play(pair, sides, (seed, 100 + number))
         readings = target.codes(rows, count // 2)
         bounds.append(max(train(codes, sides, aim.alpha, aim.delta).trained_bound for _, codes in readings))
-    return pairs[int(np.argmax(bounds))]
+    return *pairs[int(np.argmax(bounds))], len(pairs)
 
 
 def _test(

@@ -1,8 +1,8 @@
-"""Replacements for random numbers in the exact verifier: draws that record what they were added to.
+"""Replacements for random numbers where a ledger is kept: draws that record what they were added to.
 
-The verifier runs the policy's own code. That code asks its source of noise for ``laplace(0, scale)``, adds the answer
-to a value, and stores the sum. Here the answer is a ``Draw``. It records the scale and the value that it was added to,
-and becomes a number only when the code needs one.
+The policy's own code is run. It asks its source of noise for ``laplace(0, scale)``, adds the answer to a value, and
+stores the sum. Here the answer is a ``Draw``. It records the scale and the value that it was added to, and becomes a
+number only when the code needs one.
 """
 
 from __future__ import annotations
@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-import numpy as np
-
 from dpbandits.errors import InputError
 from dpbandits.parts import arrays
-from dpbandits.types import Floats
 
-__all__ = ["Draw", "NotVerifiableError", "Sealed", "Silent", "Tape", "public_memory"]
+__all__ = ["Draw", "NotVerifiableError", "Tape", "public_memory"]
 
 RAW = "raw_"
 
@@ -118,39 +115,6 @@ class Tape:
 
     def __getattr__(self, name: str) -> NoReturn:
         raise NotVerifiableError("noise", f"must be Laplace to be verified exactly, got {name}")
-
-
-class Silent:
-    """Refuses every draw of the agent: the releases do not determine the actions of a randomised agent."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise NotVerifiableError("agent", f"must not be randomised for an exact check of actions, got a draw of {name}")
-
-
-class Sealed(np.ndarray):
-    """Released numbers that can be written but not read, so that a curator cannot depend on earlier releases."""
-
-    writes: list[tuple[int, Draw | float]]
-    offset: int
-
-    @classmethod
-    def like(cls, array: Floats, writes: list[tuple[int, Draw | float]], offset: int) -> Sealed:
-        """A sealed array of this shape. Each write is appended to ``writes``, with its place plus ``offset``."""
-        sealed = np.zeros(array.shape).view(cls)
-        sealed.writes, sealed.offset = writes, offset
-        return sealed
-
-    def __setitem__(self, place: Any, value: Any) -> None:
-        column = int(np.ravel_multi_index(np.atleast_1d(place), self.shape))
-        self.writes.append((self.offset + column, value if isinstance(value, Draw) else float(value)))
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise NotVerifiableError(
-            "releases", "must not depend on earlier releases for an exact check of actions, got one that does"
-        )
-
-    __getitem__ = __iter__ = __array_ufunc__ = __array_function__ = _refuse
-    copy = item = tolist = tobytes = astype = _refuse
 
 
 def public_memory(curator: Any) -> bytes:

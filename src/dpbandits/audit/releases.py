@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpbandits.audit.instruments import RAW, Draw, NotVerifiableError, Tape, public_memory
-from dpbandits.checks import at_least
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments import Scripted
 from dpbandits.parts import arrays, copied
@@ -28,9 +27,8 @@ from dpbandits.privacy.ledger import Ledger, LedgerError
 from dpbandits.privacy.renyi import laplace_rdp, rdp_to_dp
 from dpbandits.simulation.loop import play_stint
 
-__all__ = ["RewardLoss", "Step", "accounted", "enter_all", "losses", "played", "worst_release"]
+__all__ = ["RewardLoss", "Step", "accounted", "enter_all", "losses", "played"]
 
-MAX_SEQUENCES = 1 << 8  # up to this number, all sequences of arms are tried
 SEED = 5  # of the numbers that replace noisy sums; any seed would do
 
 
@@ -69,39 +67,6 @@ class Run(NamedTuple):
     noised: list[Noised]
     shown: list[bytes]
     kept: list[list[str]]  # for each draw: the curator's raw fields of each arm
-
-
-def worst_release(policy: Policy, horizon: int) -> tuple[RewardLoss, str]:
-    """The largest loss of one reward within ``horizon`` rounds, and which sequences of arms were tried."""
-    at_least("horizon", horizon, 1)
-    arms = policy.arms
-    if arms**horizon <= MAX_SEQUENCES:
-        sequences: Iterable[Sequence[int]] = itertools.product(range(arms), repeat=horizon)
-        tried, rounds = "every sequence of arms", range(horizon)
-    else:
-        own = [[step.arm for step in played(policy, [reward] * horizon, SEED)] for reward in (0.0, 1.0)]
-        sequences = [[0] * horizon, [t % arms for t in range(horizon)], *own]
-        tried = "one arm throughout, all arms in turn, and the policy's own play; changes of rewards 1, 2, 4, 8 .."
-        rounds = sorted({2**k - 1 for k in range(horizon.bit_length())})  # type: ignore[assignment]
-    worst: RewardLoss | None = None
-    for sequence in sequences:
-        for steps in _closings(sequence):
-            for loss in losses(policy.curator, steps, rounds):
-                worst = loss if worst is None or loss.epsilon > worst.epsilon else worst
-    if worst is None:
-        raise AssertionError("no reward was tried")
-    return (
-        worst,
-        f"{tried}; the shortest and the longest stints; rewards 0 or 1, one of them changed",
-    )
-
-
-def _closings(arms: Sequence[int]) -> Iterator[tuple[Step, ...]]:
-    """A sequence of arms with stints of one round, and with the longest stints."""
-    yield tuple(Step(arm, True) for arm in arms)
-    longest = tuple(Step(arm, t + 1 == len(arms) or arms[t + 1] != arm) for t, arm in enumerate(arms))
-    if not all(step.closes for step in longest):
-        yield longest
 
 
 def losses(curator: Any, steps: Sequence[Step], rounds: Iterable[int]) -> Iterator[RewardLoss]:

@@ -1,17 +1,23 @@
-"""The subject of an audit: a policy for two arms, given by name or as an object, and the claim to check."""
+"""The subject of an audit: a policy, given by name or as an object, and the claim to check."""
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from dpbandits.checks import fraction, positive
-from dpbandits.errors import InputError
+from dpbandits.errors import ChoiceError, InputError
+from dpbandits.parts import arrays
 from dpbandits.policies import lookup
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.policy import Policy, Traits
 
-__all__ = ["Subject", "claim_of", "subject"]
+__all__ = ["Subject", "claim_of", "subject", "try_out", "users_fault", "with_arms"]
+
+Result = TypeVar("Result")
 
 
 class Subject(NamedTuple):
@@ -27,29 +33,97 @@ def subject(
     epsilon: float | None = None,
     horizon: int,
     options: Mapping[str, Any] | None = None,
-    short: bool = True,
+    short: bool = False,
 ) -> Subject:
     """The policy to audit, for two arms. A ``Policy`` object is used as it is.
 
     With ``short``, the options that its declaration names for this purpose shorten its schedule, unless given.
 
-    >>> subject("dp-se", epsilon=1.0, horizon=8).note
+    >>> subject("dp-se", epsilon=1.0, horizon=8, short=True).note
     '; scale 1e-06, which shortens its schedule'
     """
     if isinstance(policy, Policy):
         return Subject(policy, "")
-    given = dict(options or {})
-    added = {name: value for name, value in lookup.traits(policy).short.items() if short and name not in given}
-    made = lookup.make(policy, arms=2, epsilon=epsilon, horizon=horizon, given={**given, **added})
+    factory, given = lookup.find(policy), dict(options or {})
+    about = getattr(factory, "traits", None)
+    shorter = about.short if short and isinstance(about, Traits) else {}
+    added = {name: value for name, value in shorter.items() if name not in given}
+    made = users_fault(
+        "cannot be made",
+        lambda: lookup.make(factory, arms=2, epsilon=epsilon, horizon=horizon, given={**given, **added}),
+    )
+    if not isinstance(made, Policy):
+        raise InputError("policy", f"must be made by a function with @published, got {type(made).__name__}")
     note = "".join(f"; {option} {value:g}, which shortens its schedule" for option, value in added.items())
     return Subject(made, note)
 
 
+def users_fault(what: str, call: Callable[[], Result]) -> Result:
+    """The result of code that may be a user's own. Whatever it raises is one line about the policy."""
+    try:
+        return call()
+    except InputError:
+        raise
+    except ChoiceError as error:
+        raise InputError("policy", f"{what}: {error}") from None
+    except (Exception, SystemExit) as error:
+        text = " ".join(str(error).split())[:200]
+        raise InputError("policy", f"{what}: {type(error).__name__}{': ' if text else ''}{text}") from error
+
+
+def try_out(policy: Policy, rounds: int) -> None:
+    """Play a policy on plain rewards and noise. A fault in its own code is one line."""
+
+    def play() -> None:
+        agent, curator = copy.deepcopy(policy.agent), copy.deepcopy(policy.curator)
+        noise, choices = np.random.default_rng(5), np.random.default_rng(6)
+        left, arm = 0, 0
+        for t in range(rounds):
+            if left == 0:
+                arm, left, _ = agent.act(curator, t + 1, choices)
+                if not 0 <= arm < policy.arms or left < 1:
+                    raise ChoiceError(
+                        f"act must return an arm that exists and a stint of at least 1, got {arm}, {left}"
+                    )
+            curator.add(arm, curator.respond(float(t % 2), 1.0, noise), 1.0, noise)
+            left -= 1
+            if left == 0:
+                curator.close(arm, noise)
+
+    users_fault("fails when it is played", play)
+
+
+def with_arms(policy: Policy, arms: int) -> Policy | None:
+    """The same policy for another number of arms; None if its function does not make this policy."""
+    try:
+        if not (_same(policy.fresh().agent, policy.agent) and _same(policy.fresh().curator, policy.curator)):
+            return None
+        return policy.factory(**{**policy.settings, "arms": arms})
+    except Exception:  # a fault in a user's own function, which then is not used
+        return None
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Whether two parts are of the same kind, with the same parameters and memory."""
+    if type(one) is not type(two):
+        return False
+    memory = zip(arrays(one), arrays(two), strict=True)
+    if not all(np.array_equal(a, b, equal_nan=True) for (_, a), (_, b) in memory):
+        return False
+    for a, b in zip(one, two, strict=True):
+        alike = _same(a, b) if hasattr(a, "_fields") else isinstance(a, np.ndarray) or a == b
+        if not alike:
+            return False
+    return True
+
+
 def claim_of(policy: Policy, claim: float | None, delta: float | None) -> tuple[float, float]:
     """The claim to check: the given one, or else the policy's guarantee."""
-    promise = policy.guarantee
+    promise = users_fault("has no guarantee", lambda: policy.guarantee)
+    if promise.trust not in ("none", "local", "central"):
+        raise InputError("policy", f"must trust none, local or central, got {promise.trust!r}")
     if claim is None:
-        claim = policy.settings.get("epsilon_min") if promise.epsilon is None else promise.epsilon
+        claim = policy.settings.get("epsilon_min", 1.0) if promise.epsilon is None else promise.epsilon
         if claim is None or math.isinf(claim):
             raise InputError("claim", f"is required, because {policy.name} promises nothing, got none")
     if delta is None:

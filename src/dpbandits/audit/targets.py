@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import struct
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +16,7 @@ from dpbandits.audit.game import hashed
 from dpbandits.checks import known
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments import Scripted
+from dpbandits.errors import InputError
 from dpbandits.policies.policy import Policy
 from dpbandits.simulation import trials
 from dpbandits.types import Floats, Integers
@@ -26,6 +29,10 @@ LOCAL_VIEWS = ("response", "bytes")
 CHUNK = 1 << 16  # trials that one worker plays at a time; each chunk has its own seeds
 BINS = 64
 ENDS = (-50.0, 50.0)  # rewards whose logistic function is practically 0 and 1
+OTHER_REWARDS = (0.5, 0.3, 7.0, -1.0, math.nan, math.inf, -math.inf)  # that a response is attacked with
+MAX_BYTES = 32  # of a response that are looked at one by one
+UNUSUAL = ((0.0, math.nan), (0.0, math.inf), (1.0, -math.inf), (0.0, 7.0), (1.0, -1.0), (0.5, math.nan))
+TRIED = 6  # rounds, to see whether a policy can be played
 
 Rows = NDArray[Any]
 
@@ -59,27 +66,35 @@ class Target(Protocol):
 class PolicyTarget:
     """A policy, observed through its actions or its released means."""
 
-    def __init__(self, policy: Policy, horizon: int, view: str) -> None:
+    def __init__(self, policy: Policy, horizon: int, view: str, *, few: bool = False) -> None:
         self.view = known("view", view, CENTRAL_VIEWS)
-        self.policy, self.horizon = policy, horizon
-        self._play, self.compiled = _compiled_or_plain(policy)
+        self.policy, self.horizon, self.few = policy, horizon, few
+        self._play, self.compiled, self._wrap = _compiled_or_plain(policy)
 
     def neighbours(self) -> list[Neighbours]:
-        """Constant rewards of 0 or 1 for each arm, except for one round in which all arms pay 0 or all pay 1."""
-        pairs = []
-        for changed in sorted({t for t in (0, 1, 2, 3, 4, 6, 10, 14) if t < self.horizon}):
-            for means in ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)):
-                tables = np.zeros((2, self.horizon, self.policy.arms))
-                tables[:, :, 0], tables[:, :, 1:] = means
-                tables[0, changed], tables[1, changed] = 0.0, 1.0
-                others = f"arm 0 pays {means[0]:g} and other arms {means[1]:g}"
-                pairs.append(
-                    Neighbours(
-                        tables,
-                        (f"{others}, in round {changed + 1} all pay 0", f"{others}, in round {changed + 1} all pay 1"),
-                    )
-                )
-        return pairs
+        """Rewards that are constant for each arm, or mixed, but for one round in which all arms pay one of two rewards.
+
+        Those two are 0 and 1, or rewards that must be clamped. ``few`` is for more arms.
+        """
+        last, ends = self.horizon - 1, ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))
+        if self.few:
+            return [self._pair(t, means, (0.0, 1.0)) for t in (0, min(4, last)) for means in ends[1:3]]
+        rounds = {t for t in (0, 1, 2, 3, 4, 6, 10, 14, last // 2, last - 1) if 0 <= t <= last}
+        pairs = [self._pair(t, means, (0.0, 1.0)) for t in sorted(rounds) for means in ends]
+        pairs += [self._pair(t, None, (0.0, 1.0)) for t in sorted({0, min(3, last), last // 2})]
+        return pairs + [self._pair(t, ends[0], pair) for t in sorted({0, min(2, last)}) for pair in UNUSUAL]
+
+    def _pair(self, changed: int, means: tuple[float, float] | None, pair: tuple[float, float]) -> Neighbours:
+        tables = np.zeros((2, self.horizon, self.policy.arms))
+        if means is None:
+            tables[:] = np.random.default_rng(changed).integers(0, 2, (1, self.horizon, 1))
+            others = f"rewards {''.join(f'{reward:g}' for reward in tables[0, :, 0])} whatever the arm"
+        else:
+            tables[:, :, 0], tables[:, :, 1:] = means
+            others = f"arm 0 pays {means[0]:g} and other arms {means[1]:g}"
+        tables[0, changed], tables[1, changed] = pair
+        text = tuple(f"{others}, in round {changed + 1} all pay {reward:g}" for reward in pair)
+        return Neighbours(tables, (text[0], text[1]))
 
     def play(self, pair: Neighbours, sides: Integers, seed: tuple[int, ...]) -> Rows:
         """The actions or released means of each run; they do not depend on the number of workers."""
@@ -91,7 +106,8 @@ class PolicyTarget:
             streams = np.random.SeedSequence(seed, spawn_key=(start,)).spawn(2)
             noise, choices = (np.random.default_rng(stream) for stream in streams)
             views = (seen[part], nothing) if self.view == "actions" else (nothing, seen[part])
-            self._play(Scripted.start(pair.inputs), *_parts(self.policy), sides[part], *views, noise, choices)
+            parts = _parts(self.policy, self._wrap)
+            self._play(Scripted.start(pair.inputs), *parts, sides[part], *views, noise, choices)
 
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             list(pool.map(chunk, range(0, sides.size, CHUNK)))
@@ -111,31 +127,45 @@ class PolicyTarget:
         return "released means " + " ".join(f"{mean:.3g}" for mean in row if mean)
 
 
-def _parts(policy: Policy) -> tuple[Any, ...]:
+Wrap = Callable[[Any], Any]
+
+
+def _parts(policy: Policy, wrap: Wrap) -> tuple[Any, ...]:
     """The parts, their memory, and a copy of that memory as it is at the start."""
     parts = trials.buffered(policy.agent, policy.curator)
     memory = (parts.floats, parts.integers, parts.floats.copy(), parts.integers.copy())
-    return OneByOne(parts.curator), parts.agent, *memory
+    return wrap(parts.curator), parts.agent, *memory
 
 
-def _compiled_or_plain(policy: Policy) -> tuple[Callable[..., None], bool]:
-    """The loop of trials, and whether it is compiled. Numba may be unable to compile a user's own parts."""
+def _compiled_or_plain(policy: Policy) -> tuple[Callable[..., None], bool, Wrap]:
+    """The loop of trials, whether it is compiled, and what the agent sees.
+
+    Numba may be unable to compile a user's own parts. The curator plays one reward at a time, in ``OneByOne``. An agent
+    that looks for more than releases does not find it there, so it is given the curator itself.
+    """
     from dpbandits.simulation import compiled
 
-    environment, parts = Scripted.start(np.zeros((2, 1, policy.arms))), _parts(policy)
-    views = (np.zeros((1, 1), np.int8), np.zeros((0, 1)))
-    streams = (np.random.default_rng(0), np.random.default_rng(1))
+    def tried(play: Callable[..., None], wrap: Wrap) -> None:
+        environment, parts = Scripted.start(np.zeros((2, TRIED, policy.arms))), _parts(policy, wrap)
+        views = (np.zeros((1, TRIED), np.int8), np.zeros((0, TRIED)))
+        play(environment, *parts, np.zeros(1, np.int64), *views, np.random.default_rng(0), np.random.default_rng(1))
+
+    environment = Scripted.start(np.zeros((2, 1, policy.arms)))
     try:
-        play = compiled.compiled(trials.play_trials, environment, *parts[:2])
+        play = compiled.compiled(trials.play_trials, environment, *_parts(policy, OneByOne)[:2])
         with compiled.uninterrupted():
-            play(environment, *parts, np.zeros(1, np.int64), *views, *streams)
+            tried(play, OneByOne)
     except compiled.NOT_COMPILABLE:
-        return trials.play_trials, False
-    return play, True
+        try:
+            tried(trials.play_trials, OneByOne)
+        except (AttributeError, IndexError):
+            return trials.play_trials, False, lambda curator: curator
+        return trials.play_trials, False, OneByOne
+    return play, True, OneByOne
 
 
 class Responder(NamedTuple):
-    """A function that turns one reward into one response, and the two rewards to tell apart."""
+    """A function that turns one reward into one response, and the two ends of the range of rewards."""
 
     name: str
     respond: Callable[[float, np.random.Generator], float | int | bytes | str]
@@ -150,7 +180,7 @@ class Responder(NamedTuple):
 
 
 class ResponseTarget:
-    """One response, observed as a number or by its bytes."""
+    """One response, observed as a number or by its bytes. Rows hold the responses as they are, of whatever type."""
 
     def __init__(self, responder: Responder, view: str) -> None:
         self.view = known("view", view, LOCAL_VIEWS)
@@ -158,46 +188,102 @@ class ResponseTarget:
         self.compiled = False
 
     def neighbours(self) -> list[Neighbours]:
-        """The two ends of the range, between which the loss of all responses of this package is largest."""
-        low, high = self.responder.rewards
-        return [Neighbours(np.array([low, high]), (f"reward {low:g}", f"reward {high:g}"))]
+        """The two ends of the range, and each of them with every other reward that is tried."""
+        ends = self.responder.rewards
+        pairs = [ends, *((end, other) for other in OTHER_REWARDS for end in ends)]
+        return [Neighbours(np.array(pair), (f"reward {pair[0]:g}", f"reward {pair[1]:g}")) for pair in pairs]
 
     def play(self, pair: Neighbours, sides: Integers, seed: tuple[int, ...]) -> Rows:
         """One response for each of ``sides``."""
         rng, respond = np.random.default_rng(seed), self.responder.respond
-        low, high = (float(reward) for reward in pair.inputs)
-        answers = [respond(high if side else low, rng) for side in sides.tolist()]
-        if any(isinstance(answer, bytes | str) for answer in answers):
-            return np.array([answer if isinstance(answer, bytes) else str(answer).encode() for answer in answers])[
-                :, None
-            ]
-        return np.array(answers, np.float64)[:, None]
+        rewards = [float(reward) for reward in pair.inputs]
+        rows = np.empty((sides.size, 1), object)
+        for number, side in enumerate(sides.tolist()):
+            try:
+                rows[number, 0] = respond(rewards[side], rng)
+            except Exception as error:
+                raise InputError(
+                    self.responder.name,
+                    f"must respond to every reward, because silence tells; to {rewards[side]:g} it "
+                    f"raises {type(error).__name__}",
+                ) from error
+        return rows
 
     def codes(self, rows: Rows, first: int) -> list[tuple[str, Integers]]:
-        """The number, in bins. In the view of bytes, also its exponent with its number of trailing zero bits."""
-        if rows.dtype.kind == "S":
-            return [("bytes", np.unique(rows, return_inverse=True)[1].reshape(-1, 1))]
-        readings = [("response", _binned(rows, first))]
+        """The number in bins, and the response as it is; in the view of bytes also its bytes, bits and low bits."""
+        answers = rows[:, 0].tolist()
+        readings = []
+        if all(isinstance(answer, int | float | np.number | np.bool_) for answer in answers):
+            numbers = np.array([_as_float(answer) for answer in answers])[:, None]
+            readings.append(("response", _binned(numbers, first)))
+        floats = any(isinstance(answer, float | np.floating) for answer in answers)
+        if not floats or self.view == "bytes":
+            known_answers: dict[Any, int] = {}
+            exact = [known_answers.setdefault(_bytes_of(answer), len(known_answers)) for answer in answers]
+            readings.append(("exact response", np.array(exact, np.int64)[:, None]))
         if self.view == "bytes":
-            bits = rows[:, 0].astype(np.float64).view(np.int64)
-            mantissa = (bits & (1 << 52) - 1) | 1 << 52
-            low_zeros = np.round(np.log2(mantissa & -mantissa)).astype(np.int64)
-            readings.append(("low bits", ((bits >> 52 & 0x7FF) * 64 + low_zeros)[:, None]))
+            if floats:
+                readings.append(("low bits", _low_bits(np.array(answers, np.float64))))
+            readings += _byte_codes([_bytes_of(answer) for answer in answers])
         return readings
 
     def describe(self, row: Rows, reading: str) -> str:
         """The observed response."""
-        if reading == "low bits":
-            return f"a response with exponent and low bits as in {float(row[0]).hex()}"
-        return f"a response near {row[0]!r}" if row.dtype.kind == "S" else f"a response near {float(row[0]):.6g}"
+        answer = row[0]
+        if reading in ("low bits", "bits", "bytes") and isinstance(answer, float | np.floating):
+            return f"a response with exponent and low bits as in {float(answer).hex()}"
+        if isinstance(answer, float | np.floating):
+            return f"a response near {float(answer):.6g}"
+        return f"a response {'near' if reading == 'response' else 'as'} {answer!r:.80}"
+
+
+def _as_float(answer: Any) -> float:
+    try:
+        return float(answer)
+    except OverflowError:
+        return math.inf if answer > 0 else -math.inf
+
+
+def _bytes_of(answer: Any) -> bytes:
+    """The response as bytes, so that no two different ones are the same: floats, integers of any size, texts."""
+    if isinstance(answer, bytes):
+        return answer
+    if isinstance(answer, float | np.floating):
+        return struct.pack("<d", float(answer))
+    if isinstance(answer, int | np.integer | np.bool_):
+        number = int(answer)
+        return number.to_bytes(max(16, number.bit_length() // 8 + 1), "little", signed=True)
+    return (answer if isinstance(answer, str) else repr(answer)).encode(errors="surrogatepass")
+
+
+def _low_bits(values: Floats) -> Integers:
+    """The exponent of each number, with its number of trailing zero bits."""
+    bits = values.view(np.int64)
+    mantissa = (bits & (1 << 52) - 1) | 1 << 52
+    zeros = np.round(np.log2(mantissa & -mantissa)).astype(np.int64)
+    return ((bits >> 52 & 0x7FF) * 64 + zeros)[:, None]
+
+
+def _byte_codes(answers: list[bytes]) -> list[tuple[str, Integers]]:
+    """The first bytes and the length, and each bit of the first eight bytes. A byte that is not there is a 256."""
+    width = min(max(map(len, answers)), MAX_BYTES)
+    padded = np.frombuffer(b"".join(answer[:width].ljust(width, b"\0") for answer in answers), np.uint8)
+    lengths = np.array([len(answer) for answer in answers], np.int64)[:, None]
+    table = padded.reshape(len(answers), width).astype(np.int64)
+    table = np.where(np.arange(width) < lengths, table, 256)
+    bits = (table[:, :8, None] >> np.arange(9)) & 1
+    return [("bytes", np.hstack([table, lengths])), ("bits", bits.reshape(len(answers), -1))]
 
 
 def _binned(rows: Rows, first: int) -> Integers:
     """Bin each column, with about equally many of the ``first`` rows per bin; few distinct values get a bin each."""
     codes = np.zeros(rows.shape, np.int64)
     for j, column in enumerate(rows.T):
-        values = np.unique(column[:first])
+        finite = np.isfinite(column)
+        values = np.unique(column[:first][finite[:first]])
         if len(values) > 4 * BINS:
-            values = np.unique(np.quantile(column[:first], np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
-        codes[:, j] = np.searchsorted(values, column)
+            values = np.unique(np.quantile(column[:first][finite[:first]], np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
+        codes[finite, j] = np.searchsorted(values, column[finite])
+        for code, odd in ((-1, np.isnan(column)), (-2, column == -np.inf), (-3, column == np.inf)):
+            codes[odd, j] = code
     return codes

@@ -1,4 +1,4 @@
-"""The verdict of an audit: proved, not refuted, or violated. It is never "private"."""
+"""The verdict of an audit: proved, vacuous, not refuted, violated, or refused. It is never "private"."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dpbandits import __version__
 from dpbandits.display import card, shortened
 from dpbandits.privacy.guarantee import Guarantee
 
-__all__ = ["NOT_REFUTED", "PROVED", "ROUNDING", "VIOLATED", "Verdict"]
+__all__ = ["NOT_REFUTED", "PROVED", "REFUSED", "ROUNDING", "VACUOUS", "VIOLATED", "Verdict"]
 
-PROVED, NOT_REFUTED, VIOLATED = "proved", "not refuted", "violated"
+PROVED, VACUOUS, NOT_REFUTED, VIOLATED, REFUSED = "proved", "vacuous", "not refuted", "violated", "refused"
 
 #: The relative error of losses, which are computed in floating point.
 ROUNDING = 1e-9
@@ -22,23 +22,27 @@ ROUNDING = 1e-9
 class Verdict:
     """The outcome of one audit.
 
-    ``epsilon`` is the worst case if the method is exact, otherwise a lower bound on it with this ``confidence``.
-    ``released`` is the worst case for an adversary who sees every release; it is given if the view is actions. If it is
-    above the claim, the actions of more rounds may violate the claim.
+    ``proved``: the claim holds in the domain. ``vacuous``: it does, but so little was released there that this says
+    little. ``not refuted``: an attack failed, and ``reason`` says why there is no proof. ``violated``: there is a
+    witness. ``refused``: nothing is known, and ``reason`` says why.
 
-    >>> print(Verdict("proved", "adap-ucb", 1.0, 0.0, 0.99, "exact", "actions", 8, "rewards of 0 and 1"))
+    ``epsilon`` is the worst case in the domain if the claim is proved, a lower bound on it if the claim is violated or
+    attacked (with this ``confidence``), and None if nothing is known. ``released`` is the worst case for an adversary
+    who sees every release; it is given if the view is actions.
+
+    >>> print(Verdict("proved", "adap-ucb", 1.0, 0.0, 0.99, "exact", "actions", 8, "all rewards"))
     adap-ucb: proved
     claim       epsilon 1
     worst case  epsilon 0.99 (exact, actions)
     horizon     8 rounds
-    domain      rewards of 0 and 1
+    domain      all rewards
     """
 
     verdict: str
     subject: str
     claim: float
     delta: float
-    epsilon: float
+    epsilon: float | None
     method: str  # exact, game, or sequential game
     view: str  # actions, released values, response, bytes
     horizon: int | None
@@ -49,11 +53,17 @@ class Verdict:
     released: float | None = None
     settings: dict[str, Any] = field(default_factory=dict)  # of the policy
     seed: int | None = None
+    reason: str = ""  # why there is no proof
 
     @property
     def violated(self) -> bool:
         """Whether the claim is refuted."""
         return self.verdict == VIOLATED
+
+    @property
+    def exit_status(self) -> int:
+        """1 if the claim is violated, 2 if nothing is known, otherwise 0."""
+        return {VIOLATED: 1, REFUSED: 2}.get(self.verdict, 0)
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready; an infinite epsilon is null, and the witness says why."""
@@ -69,7 +79,7 @@ class Verdict:
         )
 
     def _repr_html_(self) -> str:
-        claim = Guarantee.central(self.epsilon, self.delta)
+        claim = Guarantee.central(self.claim, self.delta)
         return card(self._few(), claim.picture())
 
     def _few(self) -> list[str]:
@@ -78,21 +88,20 @@ class Verdict:
 
     def __str__(self) -> str:
         delta = f", delta {self.delta:.3g}" if self.delta else ""
-        what = "worst case" if self.method == "exact" else "at least  "
-        size = "infinite" if math.isinf(self.epsilon) else f"{self.epsilon:.6g}"
-        lines = [
-            f"{self.subject}: {self.verdict}",
-            f"claim       epsilon {self.claim:g}{delta}",
-            f"{what}  epsilon {size} ({self.method}, {self.view})",
-        ]
+        lines = [f"{self.subject}: {self.verdict}", f"claim       epsilon {self.claim:g}{delta}"]
+        if self.epsilon is not None:
+            what = "worst case" if self.verdict in (PROVED, VACUOUS) else "at least  "
+            size = "infinite" if math.isinf(self.epsilon) else f"{self.epsilon:.6g}"
+            lines.append(f"{what}  epsilon {size} ({self.method}, {self.view})")
         if self.released is not None:
-            above = "; this is above the claim, so more rounds may violate it" if self.released > self.claim else ""
-            lines.append(f"releases    epsilon {self.released:.6g} for an adversary who sees every release{above}")
+            lines.append(f"releases    epsilon {self.released:.6g} for an adversary who sees every release")
         if self.confidence is not None:
             lines.append(f"confidence  {self.confidence:.6g} from {self.trials:,} trials, seed {self.seed}")
         if self.horizon is not None:
             lines.append(f"horizon     {self.horizon:,} rounds")
         lines.append(f"domain      {self.domain}")
+        if self.reason:
+            lines.append(f"reason      {self.reason}")
         if self.witness and self.violated:
             lines.append("witness")
             lines += [f"  {name}: {value}" for name, value in self.witness.items()]

@@ -1,26 +1,38 @@
-"""Exact verification of a policy, at the strongest level that applies to it."""
+"""The verdict on a policy: a proof where there is one, otherwise a search for a witness."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from dpbandits.audit import actions, releases, responses
-from dpbandits.audit.instruments import NotVerifiableError
-from dpbandits.audit.subjects import claim_of, subject
-from dpbandits.audit.verdict import PROVED, ROUNDING, VIOLATED, Verdict
+from dpbandits.audit import actions, answers, local, witness
+from dpbandits.audit.proof import Proof, prove
+from dpbandits.audit.reading import Looks
+from dpbandits.audit.releases import accounted
+from dpbandits.audit.subjects import claim_of, subject, try_out, with_arms
+from dpbandits.audit.symbols import Refused, Used
+from dpbandits.audit.verdict import NOT_REFUTED, PROVED, REFUSED, ROUNDING, VACUOUS, VIOLATED, Verdict
 from dpbandits.checks import at_least, known
+from dpbandits.curators.common import PerResponse
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 
-__all__ = ["DELTA_HORIZON", "HORIZON", "verify"]
+__all__ = ["verify"]
 
-HORIZON = 8
+ROUNDS = 128  # for which releases are verified, unless a horizon is given
+DELTA_ROUNDS = 2000  # the same for claims with a delta, whose releases are rare
 MOST_ROUNDS = 20_000
-DELTA_HORIZON = 2000  # the default for claims with a delta, whose releases are rare
+ARMS = (2, 3, 5)
+MOST_ARMS_ROUNDS = 64  # rounds with more than three arms
+FEW_ROUNDS = 24  # of the plays that must not fail
+FAR_BELOW = 0.1  # of the claim: a smaller worst case says little about it
+LONGER = 40  # rounds of a shorter search in plays of many rounds
+OFF_GRID = "what is shown is not a whole multiple of the rewards and their noise, so that exact noise does not hide it"
+SMALL = 1e-6  # relative: the actions' loss is computed on cells, in floating point
 
 
 def verify(
@@ -33,39 +45,30 @@ def verify(
     delta: float | None = None,
     view: str | None = None,
 ) -> Verdict:
-    """The exact worst case: of one response in the local model, of the actions, or else of all released values.
+    """Prove a policy's claim, or find a witness against it, or say why neither was possible.
 
-    ``policy`` is a name, ``module:function``, a function that makes a policy, or a policy; ``view`` asks for one of
-    response, actions or released.
+    In the local model the view is one response. In the central model it is all that the curator releases, which covers
+    the actions; where the actions' own loss can be computed, for few rounds, it is given too. ``policy`` is a name,
+    ``module:function``, a function that makes a policy, or a policy; ``view`` asks for response, actions or released.
 
     >>> verdict = verify("adap-ucb", epsilon=1.0)
-    >>> verdict.verdict, verdict.view, round(verdict.epsilon, 3)
-    ('proved', 'actions', 1.0)
+    >>> verdict.verdict, verdict.view, round(verdict.epsilon, 3), verdict.released
+    ('proved', 'actions', 1.0, 1.0)
     """
-    made, note = subject(policy, epsilon=epsilon, horizon=horizon or HORIZON, options=options)
+    rounds = None if horizon is None else at_least("horizon", horizon, 2)
+    made = subject(policy, epsilon=epsilon, horizon=rounds or ROUNDS, options=options).policy
     claim, delta = claim_of(made, claim, delta)
-    verdict = _strongest(made, horizon, claim, delta, view, note)
-    return dataclasses.replace(verdict, settings=made.settings)
-
-
-def _strongest(policy: Policy, horizon: int | None, claim: float, delta: float, view: str | None, note: str) -> Verdict:
-    local = policy.guarantee.trust == "local"
+    is_local = made.guarantee.trust == "local"
     if view is not None:
-        known("view", view, ("response",) if local else ("actions", "released"))
-    if local:
-        return _verify_response(policy, claim, delta, note)
-    most = math.inf if policy.horizon is None else policy.horizon
-    rounds = at_least("horizon", horizon or int(min(DELTA_HORIZON if delta else HORIZON, most)), 2)
-    if rounds > most:
-        raise InputError("horizon", f"must be at most {most}, for which {policy.name} was made, got {rounds}")
-    if view == "actions" or (view is None and not delta):
-        try:
-            return _verify_actions(policy, rounds, claim, delta, note)
-        except NotVerifiableError as reason:
-            if view is not None:
-                raise
-            note += f"; checked on released values, not on actions: {reason}"
-    return _verify_releases(policy, rounds, claim, delta, note)
+        known("view", view, ("response",) if is_local else ("actions", "released"))
+    if is_local:
+        verdict = _verify_response(made, claim, delta)
+    else:
+        verdict = _verify_central(made, rounds, claim, delta)
+        if view != "released":
+            short = subject(policy, epsilon=epsilon, horizon=rounds or ROUNDS, options=options, short=True)
+            verdict = _with_actions(verdict, *short, rounds, required=view == "actions")
+    return dataclasses.replace(verdict, settings=made.settings)
 
 
 def _shown(epsilon: float) -> float:
@@ -73,107 +76,265 @@ def _shown(epsilon: float) -> float:
     return float(f"{epsilon:.12g}")
 
 
-def _verdict(epsilon: float, claim: float, rounding: float = 0.0) -> str:
-    return PROVED if epsilon <= claim * (1.0 + ROUNDING) + rounding else VIOLATED
+def _judged(epsilon: float, claim: float) -> str:
+    """The word for a worst case that was proved and is within the claim."""
+    return PROVED if epsilon >= FAR_BELOW * claim else VACUOUS
 
 
-def _verify_actions(policy: Policy, horizon: int, claim: float, delta: float, note: str) -> Verdict:
-    if delta:
-        raise NotVerifiableError("delta", f"must be 0 to verify actions, got {delta:g}")
-    most = actions.largest_horizon(float(policy.settings.get("epsilon", claim)))
-    if horizon > most:
-        _probe(policy)
-        raise InputError("horizon", f"must be at most {most} to verify the actions of {policy.name}, got {horizon}")
-    worst = actions.worst_actions(policy, horizon)
-    changed = list(worst.rewards)
-    if worst.epsilon > 0.0:
-        changed[worst.changed] = 1
-    domain = (
-        "2 arms, rewards 0 and 1, all reward vectors and single changes, "
-        f"all {worst.sequences} action sequences; noise on the grid of the reward sums, clamped far in its tails{note}"
-    )
-    witness = {
-        "rewards": _text(worst.rewards),
-        "neighbour": _text(changed),
-        "event": f"actions {_text(worst.actions)}",
-        "probabilities": list(worst.probabilities),
-    }
-    all_seen = _shown(releases.worst_release(policy, horizon)[0].epsilon)
-    return Verdict(
-        _verdict(worst.epsilon, claim),
-        policy.name,
-        claim,
-        0.0,
-        _shown(worst.epsilon),
-        "exact",
-        "actions",
-        horizon,
-        domain,
-        witness=witness,
-        released=all_seen,
-    )
+class Known(NamedTuple):
+    """What is known of the releases of a policy, for some numbers of arms."""
+
+    proofs: list[tuple[int, Proof]]  # by the number of arms
+    reason: str  # why there is no proof; empty if there is
+    looks: bool = False  # whether the agent was read to look at more than releases
 
 
-def _probe(policy: Policy) -> None:
-    """Raise NotVerifiableError if actions cannot be verified at any horizon."""
-    actions.worst_actions(policy, 4)
-
-
-def _verify_releases(policy: Policy, horizon: int, claim: float, delta: float, note: str) -> Verdict:
-    if horizon > MOST_ROUNDS:
-        raise InputError("horizon", f"must be at most {MOST_ROUNDS} to verify releases, got {horizon}")
-    worst, tried = releases.worst_release(policy, horizon)
-    epsilon = worst.epsilon
-    if not math.isinf(epsilon):
-        epsilon = releases.accounted([cost for _, cost in worst.costs], delta)
-    witness: dict[str, Any] = {
-        "rewards": f"all {worst.rewards[worst.round]:g}" if len(worst.rewards) > 64 else _text(worst.rewards),
-        "changed": f"reward {worst.round + 1}, to {1.0 - worst.rewards[worst.round]:g}",
-    }
-    if worst.unhidden is not None:
-        witness["event"] = f"what is released after round {worst.unhidden + 1} changes, and no noise hides it"
-    else:
-        costs = ", ".join(f"{cost:.4g}" for _, cost in worst.costs[:16])
-        more = ", .." if len(worst.costs) > 16 else ""
-        sums = f"the {len(worst.costs)} noisy sums that contain this reward"
-        witness["event"] = f"{sums}, far in their tails; losses {costs}{more}"
-    if len(worst.steps) <= 64:
-        witness["arms"] = _text(step.arm for step in worst.steps)
-    how = f", accounted at delta {delta:.3g}" if delta else ""
-    domain = f"an adversary who sees every release{how}; {policy.arms} arms, {tried}{note}"
-    return Verdict(
-        _verdict(epsilon, claim),
+def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: float) -> Verdict:
+    most = math.inf if policy.horizon is None else policy.horizon
+    rounds = horizon or int(min(DELTA_ROUNDS if delta else ROUNDS, most))
+    if rounds > most:
+        raise InputError("horizon", f"must be at most {most}, for which {policy.name} was made, got {rounds}")
+    if rounds > MOST_ROUNDS:
+        raise InputError("horizon", f"must be at most {MOST_ROUNDS} to verify releases, got {rounds}")
+    try_out(policy, min(rounds, FEW_ROUNDS))
+    found = _proofs(policy, rounds)
+    worst = max((_accounted(proof, delta) for _, proof in found.proofs), default=0.0)
+    verdict = Verdict(
+        _judged(worst, claim),
         policy.name,
         claim,
         delta,
-        _shown(epsilon),
+        _shown(worst),
         "exact",
         "released values",
-        horizon,
-        domain,
-        witness=witness,
+        rounds,
+        _domain(found, delta),
+        reason=found.reason,
+    )
+    kept = worst <= claim * (1.0 + ROUNDING)
+    if kept and not found.reason and all(proof.complete for _, proof in found.proofs):
+        if verdict.verdict == VACUOUS:
+            return dataclasses.replace(verdict, reason="the worst case is far below the claim: little is released")
+        return verdict
+    if not kept:
+        _, largest = max(found.proofs, key=lambda pair: _accounted(pair[1], delta))
+        verdict = dataclasses.replace(verdict, reason=f"only epsilon {worst:.6g} can be shown: {largest.text}")
+    elif not found.reason:
+        upto = min(proof.horizon for _, proof in found.proofs)
+        reason = f"all choices of arms and stints were tried for {upto} rounds only"
+        verdict = dataclasses.replace(verdict, reason=reason, horizon=upto)
+    return _searched(policy, verdict, found, rounds)
+
+
+def _accounted(proof: Proof, delta: float) -> float:
+    """The epsilon of a proof at this delta."""
+    if not delta or math.isinf(proof.epsilon):
+        return proof.epsilon
+    return max((accounted(costs, delta) for costs in proof.costs), default=0.0)
+
+
+def _proofs(policy: Policy, rounds: int) -> Known:
+    """Proofs for several numbers of arms. The first refusal ends it."""
+    found: list[tuple[int, Proof]] = []
+    try:
+        for arms in (policy.arms, *(k for k in ARMS if k != policy.arms)):
+            made = policy if arms == policy.arms else with_arms(policy, arms)
+            if made is not None:
+                found.append((arms, prove(made, rounds if arms <= 3 else min(rounds, MOST_ARMS_ROUNDS))))
+        _check_bulk(policy.curator)
+        if not all(proof.on_grid for _, proof in found):
+            raise Refused(OFF_GRID)
+    except Refused as refusal:
+        return Known(found, str(refusal), isinstance(refusal, Looks))
+    except Used:
+        return Known(found, "memory is used in a way that is not followed")
+    except Exception as error:
+        return Known(found, f"the code fails on symbols: {type(error).__name__}: {' '.join(str(error).split())[:120]}")
+    return Known(found, "")
+
+
+def _check_bulk(curator: Any) -> None:
+    """Bulk draws in simulations must be the package's, and of the same class as the ``add`` that they stand for."""
+    owner = {name: next(c for c in type(curator).__mro__ if name in vars(c)) for name in ("absorb", "add")}
+    absorb = inspect.getattr_static(curator, "absorb")
+    if absorb is PerResponse.__dict__["absorb"]:
+        return
+    if not owner["absorb"].__module__.startswith("dpbandits.") or not issubclass(owner["absorb"], owner["add"]):
+        raise Refused("the curator has an absorb of its own, which is not followed")
+
+
+def _domain(found: Known, delta: float) -> str:
+    if not found.proofs:
+        return "nothing was proved"
+    arms = ", ".join(f"{arms} arms for {proof.horizon} rounds" for arms, proof in found.proofs)
+    how = f", accounted at delta {delta:.3g}" if delta else ""
+    ways = ", or ".join(sorted({proof.how for _, proof in found.proofs}))
+    return (
+        f"an adversary who sees every release{how}; every reward, also NaN and infinite ones, and every change of one; "
+        f"{ways}; {arms}; one reward at a time; Laplace noise on real numbers, and exact noise"
     )
 
 
-def _verify_response(policy: Policy, claim: float, delta: float, note: str) -> Verdict:
-    levels = [claim]
-    if policy.guarantee.epsilon is None:  # each user has their own level, and the claim is one of them
-        levels = [claim, 0.1 * claim, 5.0 * claim]
-    pairs = [(responses.worst_response(policy.curator, level), level) for level in levels]
-    if any(pair.rounding > 0.01 * level for pair, level in pairs):
-        raise NotVerifiableError(
-            "epsilon", f"must be at most about 30 to be verified in floating point, got {max(levels):g}"
-        )
-    broken = [found for found in pairs if _verdict(found[0].epsilon, found[1], found[0].rounding) == VIOLATED]
+def _searched(policy: Policy, verdict: Verdict, found: Known, rounds: int) -> Verdict:
+    """The verdict after a search for a witness among the policy's own plays."""
+    delta, tried = verdict.delta, min(rounds, witness.ROUNDS)
+    excess = any(proof.tight and proof.epsilon > verdict.claim for _, proof in found.proofs)
+    claim = math.inf if delta else verdict.claim
+    try:
+        seen = witness.find(policy, claim, rounds=tried)
+        for arms in ARMS:
+            made = with_arms(policy, arms) if seen is None and arms > policy.arms else None
+            if made is not None:
+                seen = witness.find(made, claim, rounds=tried, few=True)
+        longer = min(rounds, ROUNDS if excess or found.looks else LONGER)
+        if seen is None and longer > tried:
+            seen = witness.find(policy, claim, rounds=longer, few=True)
+            tried = longer
+    except (Refused, Used) as refusal:
+        return _unknown(verdict, found, str(refusal))
+    except Exception as error:
+        return _unknown(verdict, found, f"the code fails on chosen noise: {type(error).__name__}")
+    if seen is not None and (not delta or seen.at_once):
+        return _violated(verdict, seen)
+    domain = f"{verdict.domain}; and no witness was found among plays of {tried} rounds that differ in one reward"
+    epsilon = verdict.epsilon if _within(verdict, found) else None
+    return dataclasses.replace(verdict, verdict=NOT_REFUTED, epsilon=epsilon, domain=domain)
+
+
+def _within(verdict: Verdict, found: Known) -> bool:
+    """Whether the claim was proved, if only for fewer rounds."""
+    worst = verdict.epsilon
+    return bool(found.proofs) and not found.reason and worst is not None and worst <= verdict.claim
+
+
+def _unknown(verdict: Verdict, found: Known, why: str) -> Verdict:
+    """Neither a proof nor plays that can be compared. What was proved for fewer rounds is still said."""
+    proved = _within(verdict, found)
+    reason = verdict.reason if why in verdict.reason or not why else f"{verdict.reason}; {why}".lstrip("; ")
+    if proved:
+        return dataclasses.replace(verdict, verdict=NOT_REFUTED, reason=reason)
+    return dataclasses.replace(verdict, verdict=REFUSED, epsilon=None, reason=reason, domain="nothing was proved")
+
+
+def _violated(verdict: Verdict, seen: witness.Witness) -> Verdict:
+    shown = {
+        "rewards": _text(seen.rewards),
+        "changed": f"reward {seen.changed + 1}, from {seen.rewards[seen.changed]:g} to {seen.value:g}",
+        "arms": "".join(map(str, seen.arms)),
+        "event": seen.event,
+    }
+    return dataclasses.replace(
+        verdict,
+        verdict=VIOLATED,
+        epsilon=_shown(seen.epsilon),
+        view="released values",
+        domain=f"the policy's own play of {len(seen.rewards)} rounds, on noise that was chosen; "
+        "an adversary who sees every release and every action",
+        witness=shown,
+        reason="",
+    )
+
+
+def _with_actions(verdict: Verdict, short: Policy, note: str, horizon: int | None, *, required: bool) -> Verdict:
+    """The same verdict with the loss of the actions, where it can be computed."""
+    rounds = horizon or int(min(actions.MOST_ROUNDS, short.horizon or math.inf))
+    try:
+        if verdict.delta:
+            raise Refused(f"delta is {verdict.delta:g}")
+        if rounds > actions.MOST_ROUNDS:
+            raise Refused(f"the horizon is above {actions.MOST_ROUNDS}")
+        if verdict.verdict not in (PROVED, VACUOUS):
+            return verdict
+        worst = actions.worst_actions(short, rounds)
+    except (Refused, Exception) as refusal:
+        if required:
+            raise InputError("view", f"must be released for this policy and horizon, got actions: {refusal}") from None
+        return verdict
+    if worst.epsilon > verdict.claim * (1.0 + SMALL):
+        reason = "the proof and the enumeration of actions disagree; please report it"
+        return dataclasses.replace(verdict, verdict=REFUSED, epsilon=None, reason=reason)
+    little = worst.sequences == 1 or worst.epsilon < FAR_BELOW * verdict.claim
+    if little and not required:
+        return verdict
+    changed = list(worst.rewards)
+    changed[worst.changed] = 1
+    return dataclasses.replace(
+        verdict,
+        verdict=VACUOUS if little else verdict.verdict,
+        epsilon=_shown(worst.epsilon),
+        view="actions",
+        horizon=rounds,
+        released=verdict.epsilon,
+        witness={
+            "rewards": _text(worst.rewards),
+            "neighbour": _text(changed),
+            "event": f"actions {_text(worst.actions)}",
+            "probabilities": list(worst.probabilities),
+        },
+        domain=f"{verdict.domain}; the actions: 2 arms, {rounds} rounds, rewards 0 and 1, all {worst.sequences} action "
+        f"sequences, with released means rounded to cells{note}",
+        reason=f"there is little to see in {worst.sequences} action sequences" if little else verdict.reason,
+    )
+
+
+def _verify_response(policy: Policy, claim: float, delta: float) -> Verdict:
+    """The worst case of one response."""
+    own = policy.guarantee.epsilon is None  # each user has their own level, and the claim is one of them
+    levels = [claim, 0.1 * claim, 5.0 * claim] if own else [claim]
+    try_out(policy, FEW_ROUNDS)
+    base = Verdict(PROVED, policy.name, claim, delta, None, "exact", "response", None, "one response")
+    try:
+        pairs = [(local.worst_pair(policy.curator, level if own else None, level), level) for level in levels]
+    except Refused as refusal:
+        return _answered(policy, base, levels, str(refusal))
+    except Exception as error:
+        text = " ".join(str(error).split())[:120]
+        return _answered(policy, base, levels, f"the code fails on symbols: {type(error).__name__}: {text}")
+    broken = [found for found in pairs if found[0].epsilon > found[1] * (1.0 + ROUNDING) + found[0].rounding]
+    if not broken and not all(pair.on_grid for pair, _ in pairs):
+        return dataclasses.replace(base, verdict=NOT_REFUTED, domain="noise as real numbers", reason=OFF_GRID)
     pair, level = broken[0] if broken else pairs[0]
-    witness = {"rewards": list(map(str, pair.rewards)), "responses": [str(law) for law in pair.responses]}
-    of_users = f"users at levels {', '.join(f'{one:g}' for one in sorted(levels))}; " if len(levels) > 1 else ""
-    domain = f"one response; {of_users}rewards from -inf to inf, and NaN; constants as floats{note}"
-    kind = _verdict(pair.epsilon, level, pair.rounding)
-    return Verdict(
-        kind, policy.name, level, delta, _shown(pair.epsilon), "exact", "response", None, domain, witness=witness
+    of_users = f"users at levels {', '.join(f'{one:g}' for one in sorted(levels))}; " if own else ""
+    domain = f"one response; {of_users}every reward from -inf to inf, and NaN; noise and probabilities as real numbers"
+    word = VIOLATED if broken else _judged(pair.epsilon, level)
+    return dataclasses.replace(
+        base,
+        verdict=word,
+        claim=level,
+        epsilon=_shown(pair.epsilon),
+        domain=domain,
+        witness={"rewards": [law.reward for law in pair.laws], "responses": [str(law) for law in pair.laws]},
+        reason="the response hardly depends on the reward" if word == VACUOUS else "",
     )
+
+
+def _answered(policy: Policy, base: Verdict, levels: list[float], reason: str) -> Verdict:
+    """The verdict where the response cannot be followed: what is answered at some rewards."""
+    try:
+        for level in levels:
+            found = answers.refuted(policy.curator, level, level)
+            if found is not None:
+                shown = {
+                    "rewards": list(map(str, found.rewards)),
+                    "event": f"the response {found.answer}",
+                    "probabilities": list(found.probabilities),
+                }
+                domain = f"one response, over {answers.STEPS} uniform numbers"
+                return dataclasses.replace(
+                    base, verdict=VIOLATED, claim=level, epsilon=_shown(found.epsilon), domain=domain, witness=shown
+                )
+    except Refused as refusal:
+        why = f"{reason}; {refusal}" if str(refusal) not in reason else reason
+        return dataclasses.replace(base, verdict=REFUSED, domain="nothing was proved", reason=why)
+    except Exception as error:
+        why = f"{reason}; the code fails on chosen uniform numbers: {type(error).__name__}"
+        return dataclasses.replace(base, verdict=REFUSED, domain="nothing was proved", reason=why)
+    tried = ", ".join(f"{reward:g}" for reward in answers.REWARDS)
+    domain = f"the answers to rewards {tried}, over {answers.STEPS} uniform numbers"
+    return dataclasses.replace(base, verdict=NOT_REFUTED, domain=domain, reason=reason)
 
 
 def _text(numbers: Any) -> str:
-    return "".join(f"{number:g}" for number in numbers)
+    """Rewards in a row; those other than 0 and 1 with spaces between."""
+    texts = [f"{number:g}" for number in numbers]
+    return ("" if all(len(text) == 1 for text in texts) else " ").join(texts)

@@ -10,11 +10,12 @@ from dpbandits.bounds.bound import Bound
 from dpbandits.bounds.catalogue import evaluate, read_options, report
 from dpbandits.bounds.problem import Problem
 from dpbandits.checks import at_least, positive
-from dpbandits.display import amount, card, sparkline
+from dpbandits.display import card, sparkline
 from dpbandits.environments import Arms
 from dpbandits.environments.levels import levels_of
 from dpbandits.environments.numbers import low_and_high, real
 from dpbandits.errors import InputError
+from dpbandits.formats import amount
 
 __all__ = ["Bounds", "bounds"]
 

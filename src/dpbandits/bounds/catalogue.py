@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
 import dpbandits.bounds as package
 from dpbandits.bounds.bound import Bound, Theorem
 from dpbandits.bounds.problem import LinearProblem, Problem
-from dpbandits.checks import known, nearest
+from dpbandits.checks import fraction, known, nearest, positive
 from dpbandits.environments.numbers import number
 from dpbandits.errors import InputError
 from dpbandits.privacy.guarantee import Guarantee
@@ -35,6 +35,10 @@ def theorems() -> tuple[Theorem[Any, Any], ...]:
     return tuple(found[name] for name in sorted(found))
 
 
+#: What a numeric option of a theorem must be, where that is not any positive number.
+RANGES: dict[str, Callable[[str, float], float]] = {"delta": fraction}
+
+
 def theorem_named(name: str) -> Theorem[Any, Any]:
     """The theorem with this name. The error for an unknown name suggests the nearest ones.
 
@@ -54,6 +58,8 @@ def evaluate(problem: Problem | LinearProblem, options: Mapping[str, Any] | None
     >>> next(bound.holds for bound in bounds if bound.name == "adap-ucb")
     'does not apply: rewards must lie in [0, 1], and are gaussian'
     """
+    if not isinstance(problem, Problem | LinearProblem):
+        raise InputError("problem", f"must be a Problem or a LinearProblem, got {problem!r:.80}")
     about = [theorem for theorem in theorems() if isinstance(problem, theorem.about)]
     given = dict(options or {})
     for option in given:
@@ -73,8 +79,12 @@ def read_options(texts: Mapping[str, str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name, text in texts.items():
         _check_option(name, takes)
-        if (name, text) != ("epsilon_min", "auto"):
-            given[name] = number(name, text) if "float" in str(takes[name].annotation) else text
+        if (name, text) == ("epsilon_min", "auto"):
+            continue
+        if "float" not in str(takes[name].annotation):
+            given[name] = text
+        else:
+            given[name] = RANGES.get(name, positive)(name, number(name, text))
     return given
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpbandits.cli.shared import Number, app, named_options
+from dpbandits.cli.progress import working
+from dpbandits.cli.shared import Number, app, echo, named_options
 from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ def audit() -> None:
     audit curator NAME      a curator of one reward
     audit MODULE:FUNCTION   your own: a function that makes a policy (it takes arms), or a curator with respond(reward)
 
-    Exit status 0: proved, or not refuted. 1: violated, with a witness.
+    Exit status 0: proved, vacuous, or not refuted. 1: violated, with a witness. 2: refused, with the reason.
     """
 
 
 def _shared_options() -> list[click.Parameter]:
     return [
-        click.Option(["--epsilon"], help="Epsilon of the policy or curator."),
+        click.Option(["--epsilon"], metavar="E", help="Epsilon of the policy or curator."),
         click.Option(
             ["--option", "options"], multiple=True, metavar="NAME=VALUE", help="Option of the policy; repeatable."
         ),
@@ -53,8 +53,8 @@ def _shared_options() -> list[click.Parameter]:
         click.Option(
             ["--alpha"], type=Number(), default="0.001", show_default=True, help="Error probability of the lower bound."
         ),
-        click.Option(["--horizon"], type=Number(), help="Rounds.  [default: 8 exact, 30 otherwise]"),
-        click.Option(["--seed"], type=Number(), default="0", show_default=True),
+        click.Option(["--horizon"], type=Number(), help="Rounds.  [default: 128 exact, 30 otherwise]"),
+        click.Option(["--seed"], type=Number(), default="0", show_default=True, help="Seed of all random numbers."),
         click.Option(["--anytime"], is_flag=True, help="Stop as soon as the claim is refuted."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document on standard output."),
     ]
@@ -71,7 +71,7 @@ def _audited(command: Callable[..., None]) -> Callable[..., None]:
 @_audited
 def policy(name: str, **given: Any) -> None:
     """Check the guarantee of the policy NAME, for two arms."""
-    _report(_policy(name, given), given["as_json"])
+    _report(lambda: _policy(name, given), given["as_json"])
 
 
 @audit.command()
@@ -91,28 +91,30 @@ def curator(name: str, **given: Any) -> None:
         raise InputError("option", f"and horizon are not parameters of a curator, got them for {name}")
     if given["exact"]:
         _refuse_trials(given)
-        _report(verify_curator(name, given["epsilon"], given["claim"]), given["as_json"])
+        _report(lambda: verify_curator(name, given["epsilon"], given["claim"]), given["as_json"])
     else:
         claim = given["claim"] or _epsilon(given) or 0.0
-        _report(_attack_responder(responder(name, given["epsilon"]), claim, given), given["as_json"])
+        made = responder(name, given["epsilon"])
+        _report(lambda: _attack_responder(made, claim, given), given["as_json"])
 
 
 def _own(target: str) -> Callable[..., None]:
     def command(**given: Any) -> None:
         from dpbandits.audit import own_curator
+        from dpbandits.audit.subjects import users_fault
         from dpbandits.policies import lookup
 
         function = lookup.own(target)
-        if lookup.takes(function, "arms"):
-            _report(_policy(function, given), given["as_json"])
+        if users_fault("cannot be made", lambda: lookup.takes(function, "arms")):
+            _report(lambda: _policy(function, given), given["as_json"])
             return
         if given["exact"]:
             raise InputError("exact", f"needs a policy; {target} makes a curator: use --trials")
         claim = _epsilon(given) if given["claim"] is None else given["claim"]
         if claim is None:
             raise InputError("claim", f"is required by {target}, got none")
-        made = own_curator(function, target, _epsilon(given))
-        _report(_attack_responder(made, claim, given), given["as_json"])
+        made = users_fault("cannot be made", lambda: own_curator(function, target, _epsilon(given)))
+        _report(lambda: _attack_responder(made, claim, given), given["as_json"])
 
     return command
 
@@ -156,7 +158,9 @@ def _epsilon(given: dict[str, Any]) -> float | None:
     return float(rational("epsilon", text)) if "/" in text else number("epsilon", text)
 
 
-def _report(verdict: Verdict, as_json: bool) -> None:
-    click.echo(json.dumps(verdict.to_json(), allow_nan=False) if as_json else str(verdict))
-    if verdict.violated:
-        sys.exit(1)
+def _report(check: Callable[[], Verdict], as_json: bool) -> None:
+    with working("audit"):
+        verdict = check()
+    echo(json.dumps(verdict.to_json(), allow_nan=False) if as_json else str(verdict))
+    if verdict.exit_status:
+        raise click.exceptions.Exit(verdict.exit_status)

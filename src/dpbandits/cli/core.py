@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpbandits.checks import at_least
+from dpbandits.cli import elapsed
+from dpbandits.cli.progress import working
 from dpbandits.cli.shared import (
     Number,
     SimulationCommand,
     app,
     as_json,
+    echo,
     print_table,
-    progress_bar,
     read_simulation,
+    ready_to_write,
+    whole,
 )
-from dpbandits.errors import MissingExtraError
+from dpbandits.display import shortened
+from dpbandits.formats import amount, duration, estimate, plural
 
 if TYPE_CHECKING:
     from dpbandits.simulation.trace import Trace
@@ -32,7 +37,7 @@ def policies(as_json: bool) -> None:
 
     rows = lookup.overview()
     if as_json:
-        click.echo(json.dumps(rows))
+        echo(json.dumps(rows))
         return
     print_table(
         ["policy", "paper", "trust", "guarantee", "options"],
@@ -45,37 +50,45 @@ def policies(as_json: bool) -> None:
 
 @app.command(cls=SimulationCommand)
 @click.argument("policy")
-@click.option("--runs", default=20, type=Number(), show_default=True)
+@click.option(
+    "--runs", default=20, type=Number(), show_default=True, help="Number of runs, each with its own random numbers."
+)
 @click.option("--workers", type=Number(), help="Number of threads.  [default: number of cores]")
+@click.option(
+    "--engine",
+    default="compiled",
+    show_default=True,
+    metavar="compiled|python",
+    help="python plays what the compiler refuses, slowly; the numbers are the same.",
+)
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder for the trace (Parquet), the summary and a figure."
 )
 @as_json
-def simulate(policy: str, as_json: bool, out: Path | None, runs: float, workers: float | None, **given: Any) -> None:
+def simulate(
+    policy: str, as_json: bool, out: Path | None, runs: float, workers: float | None, engine: str, **given: Any
+) -> None:
     """Play POLICY, a name or module:function, on given arms and report its regret."""
     from dpbandits.simulation import Interrupted, Simulation, simulate_all
 
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        for module in ("matplotlib", "pandas", "pyarrow"):  # fail before the simulation, not after it
-            if importlib.util.find_spec(module) is None:
-                raise MissingExtraError(module, "plot")
     simulation = Simulation.of(policy, **read_simulation(given))
+    count, threads = at_least("runs", runs, 1), whole("workers", workers)
+    ready_to_write(out, "matplotlib", "pandas", "pyarrow", extra="plot")
     stopped = False
     try:
-        with progress_bar(f"{policy}: runs") as progress:
-            trace = simulate_all(simulation, runs=runs, workers=workers, progress=progress)  # type: ignore[arg-type]
+        with working(f"{policy}: runs") as progress:
+            trace = simulate_all(simulation, runs=count, workers=threads, engine=engine, progress=progress)
     except Interrupted as error:
         if error.trace is None:
             raise
         trace, stopped = error.trace, True
-        click.echo(f"interrupted: the {trace.runs} finished runs follow", err=True)
-    if out is not None:
-        _write(trace, out)
+        echo(f"interrupted: {plural(trace.runs, 'run')} of {count:,} finished; results follow", err=True)
     if as_json:
-        click.echo(json.dumps(trace.to_json(), allow_nan=False))
+        echo(json.dumps(trace.to_json(), allow_nan=False))
     else:
         _summary(trace)
+    if out is not None:
+        _write(trace, out)
     if stopped:
         raise KeyboardInterrupt
 
@@ -87,10 +100,10 @@ def bench(quick: bool, as_json: bool) -> None:
     """Measure speed and memory against their targets."""
     from dpbandits.bench import measure
 
-    with progress_bar("measurements") as progress:
+    with working("measurements") as progress:
         rows = [row._asdict() for row in measure(quick=quick, progress=progress)]
     if as_json:
-        click.echo(json.dumps(rows))
+        echo(json.dumps(rows))
         return
     verdicts = {True: "holds", False: "MISSED", None: "not measured"}
     print_table(
@@ -107,34 +120,53 @@ def cache(clear: bool, as_json: bool) -> None:
 
     The folder is dpbandits in the user's cache folder, unless DPBANDITS_CACHE names another.
     """
-    from dpbandits.simulation.store import Store, folder
+    from dpbandits.simulation.store import CodeStore, folder
 
-    store = Store(folder())
+    store = CodeStore(folder())
     removed = store.clear() if clear else None
     held = store.contents()
     if as_json:
         record = {"folder": str(store.path), "entries": held.entries, "bytes": held.bytes}
-        click.echo(json.dumps(record | ({} if removed is None else {"removed": removed.entries})))
+        echo(json.dumps(record | ({} if removed is None else {"removed": removed.entries})))
         return
     if removed is not None:
-        click.echo(f"removed     {removed.entries} entries, {removed.bytes / 1e6:.1f} MB")
-    click.echo(f"folder      {store.path}")
-    click.echo(f"holds       {held.entries} compiled loops, {held.bytes / 1e6:.1f} MB")
+        echo(f"removed     {removed.entries} entries, {removed.bytes / 1e6:.1f} MB")
+    echo(f"folder      {store.path}")
+    echo(f"holds       {held.entries} compiled loops, {held.bytes / 1e6:.1f} MB")
 
 
 def _summary(trace: Trace) -> None:
+    from dpbandits.simulation import compiling
+
     record = trace.to_json()
     final, promise = record["final"], record["guarantee"]
-    error = "" if final["regret_stderr"] is None else f" ± {final['regret_stderr']:.3g} (standard error)"
-    arms, seed = trace.simulation.arms.text, trace.simulation.seed
-    click.echo(f"{trace.label} on {arms}: {trace.horizon:,} rounds, {trace.runs} runs, seed {seed}")
-    click.echo(f"regret      {final['regret_mean']:.6g}{error}, at most {final['regret_max']:.6g}")
-    click.echo(f"best arm    {100 * final['best_arm_fraction']:.2f} % of rounds")
-    click.echo(f"guarantee   {_promise(promise)}")
-    click.echo(f"time        {trace.seconds:.2f} s")
+    settings = f"{plural(trace.horizon, 'round')}, {plural(trace.runs, 'run')}, seed {trace.simulation.seed}"
+    echo(f"{trace.label} on {trace.simulation.arms.text}: {settings}")
+    echo(f"regret      {_regret(trace, final)}")
+    found = f"found in {trace.found} of {plural(trace.runs, 'run')}"
+    best = f"{shortened(', '.join(trace.best_arms), 60)}, {found}; " if trace.simulation.arms.named else ""
+    echo(f"best arm    {best}{100 * final['best_arm_fraction']:.2f} % of rounds")
+    echo(f"guarantee   {_promise(promise)}")
+    compiled = compiling.seconds()
+    share = f", of which {duration(compiled)} compiling" if compiled >= 0.01 else ""
+    echo(f"time        {duration(elapsed())}{share}")
+
+
+def _regret(trace: Trace, final: dict[str, Any]) -> str:
+    """The mean regret with its error, the worst run, and the share of what the best arm would have paid."""
+    mean, error, worst = final["regret_mean"], final["regret_stderr"], final["regret_max"]
+    shown = estimate(mean, error)
+    if "±" in shown:
+        text = f"{shown} (standard error) reward units, at most {amount(worst)}"
+    else:
+        text = f"{shown} reward units" + (", the same in every run" if trace.runs > 1 else "")
+    best = float(trace.means.max()) * trace.horizon
+    return f"{text}; {100 * mean / best:.2g} % of what the best arm pays" if best > 0 else text
 
 
 def _promise(promise: dict[str, Any]) -> str:
+    if "promise" in promise:
+        return f"no promise{promise['promise'].removeprefix('none')}"
     if promise["trust"] == "none":
         return promise["conditions"]
     epsilon = "each user's own epsilon" if promise["epsilon"] is None else f"epsilon {promise['epsilon']:g}"
@@ -148,5 +180,5 @@ def _write(trace: Trace, out: Path) -> None:
     matplotlib.use("Agg")
     trace.save(out / "trace.parquet")
     (out / "summary.json").write_text(json.dumps(trace.to_json(), allow_nan=False))
-    trace.plot().figure.savefig(out / "regret.png", dpi=150)  # type: ignore[union-attr]
-    click.echo(f"written: {out}/trace.parquet, summary.json, regret.png", err=True)
+    trace.plot().figure.savefig(out / "regret.png", dpi=300)  # type: ignore[union-attr]
+    echo(f"written: {out}/trace.parquet, summary.json, regret.png", err=True)

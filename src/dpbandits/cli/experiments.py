@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpbandits.checks import at_least
-from dpbandits.cli.shared import Number, app, as_json, print_table
+from dpbandits.cli import NO
+from dpbandits.cli.progress import working
+from dpbandits.cli.shared import Number, app, as_json, echo, print_table, whole
 
 if TYPE_CHECKING:
     from dpbandits.experiments.report import Section
-    from dpbandits.experiments.work import Progress
-
-EVERY_SECONDS = 10.0  # between lines of progress, if standard error is no terminal
+    from dpbandits.simulation import Traces
 
 cluster_option = click.option(
     "--cluster",
@@ -44,6 +41,9 @@ fresh_option = click.option(
     help="Fewer, shorter runs, or the papers' settings.",
 )
 @click.option(
+    "--add", multiple=True, metavar="POLICY", help="Draw a policy, a name or module:function, into it; repeatable."
+)
+@click.option(
     "--out", default="out/reproduce", show_default=True, type=click.Path(path_type=Path), help="Output folder."
 )
 @workers_option
@@ -58,20 +58,21 @@ def reproduce(target: str | None, as_json: bool, workers: float | None, **given:
     """
     from dpbandits.experiments.reproduce import reproduce as run
 
-    with _watched(given["out"]) as watch:
-        sections = run(target, workers=_whole(workers), watch=watch, **given)
-    findings = [(section.path, finding) for section in sections for finding in section.findings]
-    if as_json:
+    def answer(sections: list[Section]) -> None:
+        if not as_json:
+            _verdicts(sections)
+            return
         figures = [{"figure": section.path, "title": section.title} for section in sections]
-        claims = [{"figure": path, **finding.to_json()} for path, finding in findings]
-        click.echo(
-            json.dumps({"scale": given["scale"], "out": str(given["out"]), "figures": figures, "claims": claims})
-        )
-    else:
-        _verdicts(sections)
-        click.echo(f"written: {given['out']}/report.html, figures/, data/", err=True)
-    if any(finding.fails for _, finding in findings):
-        raise click.exceptions.Exit(1)
+        claims = [{"figure": section.path, **found.to_json()} for section in sections for found in section.findings]
+        record = {"scale": given["scale"], "out": str(given["out"]), "figures": figures, "claims": claims}
+        echo(json.dumps(record))
+
+    threads = whole("workers", workers)
+    with watching("reproduce: runs", given["out"], answer) as watched:
+        sections = run(target, workers=threads, **watched, **given)
+    echo(f"written: {given['out']}/report.html, figures/, data/", err=True)
+    if any(finding.fails for section in sections for finding in section.findings):
+        raise click.exceptions.Exit(NO)
 
 
 @app.command()
@@ -85,23 +86,19 @@ def compare(file: Path, as_json: bool, workers: float | None, **given: Any) -> N
     """Compare policies of your choice on arms of your own: FILE is TOML, as in examples/."""
     from dpbandits.experiments.comparison import compare as run
 
-    with _watched(given["out"]) as watch:
-        played = run(file, workers=_whole(workers), watch=watch, **given)
-    if as_json:
-        traces = {name: trace.to_json() for name, trace in played.items()}
-        click.echo(json.dumps({"file": str(file), "out": str(given["out"]), "policies": traces}, allow_nan=False))
-        return
-    rows = []
-    for name, trace in played.items():
-        final = trace.to_json()["final"]
-        error = "" if final["regret_stderr"] is None else f" ± {final['regret_stderr']:.3g}"
-        rows.append([name, f"{final['regret_mean']:.6g}{error}", f"{100 * final['best_arm_fraction']:.2f} %"])
-    print_table(["policy", "regret", "best arm"], rows)
-    click.echo(f"written: {given['out']}/report.html, figures/, data/", err=True)
+    def answer(played: Traces) -> None:
+        if as_json:
+            traces = {name: trace.to_json() for name, trace in played.items()}
+            echo(json.dumps({"file": str(file), "out": str(given["out"]), "policies": traces}, allow_nan=False))
+            return
+        print_table(list(played.columns), played.rows())
+        for void in {trace.guarantee.in_short for trace in played.values() if trace.guarantee.void}:
+            echo(void)
 
-
-def _whole(workers: float | None) -> int | None:
-    return None if workers is None else at_least("workers", workers, 1)
+    threads = whole("workers", workers)
+    with watching("compare: runs", given["out"], answer) as watched:
+        run(file, workers=threads, **watched, **given)
+    echo(f"written: {given['out']}/report.html, figures/, data/", err=True)
 
 
 def _verdicts(sections: list[Section]) -> None:
@@ -114,38 +111,22 @@ def _verdicts(sections: list[Section]) -> None:
 
 
 @contextmanager
-def _watched(out: Path) -> Iterator[Callable[[Progress], None]]:
-    """Show progress on standard error: a bar on a terminal, otherwise a line every ``EVERY_SECONDS``."""
-    try:
-        if sys.stderr.isatty():
-            with _bar() as watch:
-                yield watch
-        else:
-            yield _lines()
-    except KeyboardInterrupt:
-        click.echo(f"finished runs are kept in {out}: run the same command again to continue", err=True)
-        raise
+def watching(what: str, out: Path, answer: Callable[[Any], None]) -> Iterator[dict[str, Any]]:
+    """Show progress, print the answer before the figures are drawn, and after Ctrl-C say that nothing is lost.
 
+    What is yielded are the arguments ``watch`` and ``answered`` of the library's function.
+    """
+    with ExitStack() as shown:
+        report = shown.enter_context(working(what))
 
-@contextmanager
-def _bar() -> Iterator[Callable[[Progress], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bar
+        def answered(found: Any) -> None:
+            shown.close()  # no bar while the answer is printed
+            answer(found)
+            shown.enter_context(working("drawing figures"))
 
-    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("runs", total=None, left="")
-        yield lambda at: bar.update(task, completed=at.done, total=at.total, left=f"about {at.left:.0f} s left")
-
-
-def _lines() -> Callable[[Progress], None]:
-    said = time.monotonic()
-
-    def watch(at: Progress) -> None:
-        nonlocal said
-        if time.monotonic() - said >= EVERY_SECONDS:
-            said = time.monotonic()
-            click.echo(f"runs {at.done:,} of {at.total:,}, about {at.left:.0f} s left", err=True)
-
-    return watch
+        try:
+            yield {"watch": lambda at: report(at.done, at.total, at.left), "answered": answered}
+        except KeyboardInterrupt:
+            shown.close()
+            echo(f"finished runs are kept in {out}: run the same command again to continue", err=True)
+            raise

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpbandits.cli.shared import Number, app, as_json, print_table, progress_bar
+from dpbandits.cli import NO
+from dpbandits.cli.progress import working
+from dpbandits.cli.shared import Number, app, as_json, echo, print_table, ready_to_write, whole
 from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
-    from dpbandits.planning import Plan
+    from collections.abc import Mapping
 
-SECONDS = 10.0  # between two lines of progress
+    from dpbandits.planning import LevelCurve, Plan
 
-out_option = click.option("--out", type=click.Path(path_type=Path), help="Folder for a figure (PNG, SVG) and its data.")
+out_option = click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder for a figure (SVG, PNG, PDF) and its data."
+)
 
 
 @app.group(invoke_without_command=True)
 @click.option(
-    "--arms", help="Guessed means 0.036,0.03,0.03, or arms as for simulate; or how many, with --best and --gap."
+    "--arms",
+    metavar="ARMS",
+    help="Guessed means 0.036,0.03,0.03, or arms as for simulate; or how many, with --best and --gap.",
 )
 @click.option("--best", type=Number(), help="A plausible mean of the best arm.")
 @click.option("--gap", type=Number(), help="By how much the other means are lower.")
@@ -40,22 +43,34 @@ out_option = click.option("--out", type=click.Path(path_type=Path), help="Folder
     metavar="central|local|any",
     help="Whether a trusted server sees the rewards.",
 )
-@click.option("--epsilon", help="One value, a list 0.1,1 or a range 0.1:10.  [default: 0.05 to 10]")
+@click.option("--epsilon", metavar="E", help="One value, a list 0.1,1 or a range 0.1:10.  [default: 0.05 to 10]")
 @click.option("--curve", is_flag=True, help="With one epsilon: play multiples of it too.")
-@click.option("--reward-range", help="LOW,HIGH: rewards are clipped to it, and mapped to [0, 1].")
-@click.option("--unit", default="rewards", show_default=True, help="What rewards are, such as clicks.")
+@click.option("--reward-range", metavar="LOW,HIGH", help="Rewards are clipped to it, and mapped to [0, 1].")
+@click.option("--unit", default="rewards", show_default=True, metavar="WORD", help="What rewards are, such as clicks.")
 @click.option("--theory", is_flag=True, help="Add what theorems say in the long run.")
-@click.option("--budget", help="Allowed loss: a number such as 1800, or 5%, a share of what the best arm would pay.")
 @click.option(
-    "--refuse", default="0", show_default=True, help="Share of users who refuse to report a reward, such as 20%."
+    "--budget",
+    metavar="AMOUNT|SHARE%",
+    help="Allowed loss: a number such as 1800, or 5%, a share of what the best arm would pay.",
 )
 @click.option(
-    "--policy", "policies", multiple=True, help="Simulate only this policy; repeatable.  [default: all suitable]"
+    "--refuse",
+    default="0",
+    show_default=True,
+    metavar="SHARE",
+    help="Share of users who refuse to report a reward, such as 20%.",
+)
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="NAME",
+    help="Simulate only this policy; repeatable.  [default: all suitable]",
 )
 @click.option(
     "--runs", default=20, type=Number(), show_default=True, help="Runs of each policy; those that may be best get more."
 )
-@click.option("--seed", default=0, type=Number(), show_default=True)
+@click.option("--seed", default=0, type=Number(), show_default=True, help="Seed of all random numbers.")
 @click.option("--workers", type=Number(), help="Number of threads.  [default: number of cores]")
 @out_option
 @as_json
@@ -70,25 +85,33 @@ def plan(context: click.Context, /, as_json: bool, out: Path | None, theory: boo
         return
     if given["arms"] is None:
         raise InputError("arms", "is required by plan, got none")
-    from dpbandits.planning import document
-    from dpbandits.planning import plan as make
+    from dpbandits.planning import ask, document
+    from dpbandits.planning.advise import make
 
-    with progress_bar("plan: policies and epsilons") as progress:
-        found = make(progress=progress or _progress_lines(), **given)
+    threads = whole("workers", given.pop("workers"))
+    question = ask(**given)
+    ready_to_write(out, "matplotlib", extra="plot")
+    with working("plan: policies and epsilons") as progress:
+        found = make(question, progress, threads)
     if as_json:
-        click.echo(json.dumps(document(found), allow_nan=False))
+        echo(json.dumps(document(found), allow_nan=False))
     else:
         _print(found, theory)
     if out is not None:
         from dpbandits.planning.draw import write
 
-        click.echo(f"written: {', '.join(f'{out}/{name}' for name in write(found, out))}", err=True)
+        echo(f"written: {', '.join(f'{out}/{name}' for name in write(found, out))}", err=True)
     if not found.kept:
-        sys.exit(1)
+        raise click.exceptions.Exit(NO)
 
 
 @plan.command("levels")
-@click.option("--levels", required=True, help="constant(1), normal(1,1), or a sample of levels: choice(0,0.2,1,2,100).")
+@click.option(
+    "--levels",
+    required=True,
+    metavar="LEVELS",
+    help="constant(1), normal(1,1), or a sample of levels: choice(0,0.2,1,2,100).",
+)
 @click.option("--kind", metavar="laplace|bernoulli", help="Mechanism of the responses.  [default: both]")
 @out_option
 @as_json
@@ -97,25 +120,31 @@ def plan_levels(levels: str, kind: str | None, out: Path | None, as_json: bool) 
     from dpbandits.planning.levels import LETTER, write_levels
     from dpbandits.planning.levels import plan_levels as curves_of
 
-    curves = curves_of(levels, kind)
-    if out is not None:
-        click.echo(f"written: {', '.join(f'{out}/{name}' for name in write_levels(curves, out))}", err=True)
+    with working("plan levels"):
+        curves = curves_of(levels, kind)
+    ready_to_write(out, "matplotlib", extra="plot")
     if as_json:
-        click.echo(json.dumps([curve.to_json() for curve in curves], allow_nan=False))
-        return
+        echo(json.dumps([curve.to_json() for curve in curves], allow_nan=False))
+    else:
+        _print_levels(levels, curves, LETTER)
+    if out is not None:
+        echo(f"written: {', '.join(f'{out}/{name}' for name in write_levels(curves, out))}", err=True)
+
+
+def _print_levels(levels: str, curves: list[LevelCurve], letters: Mapping[str, str]) -> None:
     for curve in curves:
-        click.echo(f"{curve.kind} responses, levels {levels}: epsilon_min={curve.best:.4g} has the least cost\n")
+        echo(f"{curve.kind} responses, levels {levels}: epsilon_min={curve.best:.4g} has the least cost\n")
         rows = list(zip(curve.thresholds, curve.shares, curve.costs, strict=True))
         every = max(len(rows) // 12, 1)
         print_table(
-            ["epsilon_min", "users accepted", LETTER[curve.kind], "relative cost"],
+            ["epsilon_min", "users accepted", letters[curve.kind], "relative cost"],
             [
                 [f"{x:.4g}", f"{100 * share:.1f} %", f"{cost:.4g}", f"{cost / curve.best_cost:.2f}"]
                 for n, (x, share, cost) in enumerate(rows)
                 if n % every == 0 or x == curve.best
             ],
         )
-        click.echo()
+        echo()
 
 
 def _refuse_options(context: click.Context) -> None:
@@ -128,27 +157,14 @@ def _refuse_options(context: click.Context) -> None:
             raise InputError(option, f"must come after plan {context.invoked_subcommand}, got it before")
 
 
-def _progress_lines() -> Callable[[int, int], None]:
-    """A line on standard error every ten seconds, where that is no terminal."""
-    last = time.monotonic()
-
-    def show(done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last > SECONDS:
-            last = time.monotonic()
-            click.echo(f"plan: {done} of {total} simulations", err=True)
-
-    return show
-
-
 def _print(found: Plan, in_theory: bool) -> None:
     from dpbandits.planning.words import answers, best_table, outcome_table, theory
 
     asked = found.question
-    click.echo(f"arms {asked.arms.text}; {asked.horizon:,} rounds; seed {asked.seed}\n")
+    echo(f"arms {asked.arms.text}; {asked.horizon:,} rounds; seed {asked.seed}\n")
     for sentence in [*answers(found), *(theory(found) if in_theory else [])]:
-        click.echo(f"* {sentence}")
-    click.echo(
+        echo(f"* {sentence}")
+    echo(
         f"\nAt epsilon {found.focus:g}, best first. Policies are ranked by the upper end of the 95 % interval of the "
         "mean,\nwhich holds with heavy tails (empirical Bernstein). Loss is regret over what the best arm would pay. A "
         "disaster\n"
@@ -157,14 +173,14 @@ def _print(found: Plan, in_theory: bool) -> None:
     print_table(*outcome_table(found))
     cautions = {one.label: one.caution for one in found.at(found.focus) if one.caution}
     for name, caution in cautions.items():
-        click.echo(f"(!) {name}: {caution}.")
+        echo(f"(!) {name}: {caution}.")
     if len(asked.epsilons) > 1:
-        click.echo("\nThe best policies, by epsilon:\n")
+        echo("\nThe best policies, by epsilon:\n")
         print_table(*best_table(found))
     reasons: dict[str, list[str]] = {}
     for one in found.left_out:
         reasons.setdefault(one.reason, []).append(one.policy)
     if reasons:
-        click.echo("\nNot played:")
+        echo("\nNot played:")
     for reason, names in reasons.items():
-        click.echo(f"  {', '.join(dict.fromkeys(names))}: {reason}")
+        echo(f"  {', '.join(dict.fromkeys(names))}: {reason}")

@@ -1,16 +1,19 @@
-"""Shared by the commands: the group they belong to, numbers, tables and progress bars."""
+"""Shared by the commands: the group they belong to, numbers, tables, and checks before the work."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import click
 
 from dpbandits import __version__
-from dpbandits.errors import InputError
+from dpbandits.checks import at_least
+from dpbandits.cli import discard
+from dpbandits.cli.tables import layout, width
+from dpbandits.errors import InputError, require
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
@@ -18,7 +21,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON d
 class Number(click.ParamType):  # type: ignore[type-arg]  # generic only in some versions of click
     """A number: 10000000, 1e7 and 10_000_000 are the same."""
 
-    name = "number"
+    name = "N"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         from dpbandits.environments.numbers import number
@@ -29,33 +32,45 @@ class Number(click.ParamType):  # type: ignore[type-arg]  # generic only in some
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dpbandits")
 def app() -> None:
-    """Differentially private multi-armed bandits."""
+    """Differentially private multi-armed bandits, from the paper to production.
+
+    \b
+    dpbandits policies                      what there is
+    dpbandits simulate POLICY --help        play one policy
+    dpbandits plan --help                   which policy, which epsilon, at what cost
+
+    Exit status: 0 done; 1 the answer is no; 2 bad input; 70 an error of ours; 130 Ctrl-C.
+    """
 
 
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+def echo(text: str = "", *, err: bool = False) -> None:
+    """Print a line. If the program that reads it has ended, such as ``head``, the command goes on in silence."""
+    stream = sys.stderr if err else sys.stdout
+    try:
+        click.echo(text, file=stream)
+    except BrokenPipeError:
+        discard(stream)
 
 
 def print_table(columns: list[str], rows: list[list[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    """Print a table that fits the terminal."""
+    for line in layout(columns, rows, width()):
+        echo(line)
 
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+def whole(name: str, value: float | None, least: int = 1) -> int | None:
+    """A whole number that was given on the command line, or None."""
+    return None if value is None else at_least(name, value, least)
+
+
+def ready_to_write(out: Path | None, *modules: str, extra: str) -> None:
+    """Refuse, before any work, a folder that cannot be written, and a package that is missing."""
+    if out is None:
+        return
+    require(extra, *modules)
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=out):
+        pass
 
 
 def named_options(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -80,16 +95,13 @@ class SimulationCommand(click.Command):
         made: list[click.Parameter] = []
         for name, setting in settings().items():
             default = getattr(Simulation, name, None)
-            shown = (
-                f"{setting.help}  [default: {default}]"
-                if default not in (None, 0.0) or name == "seed"
-                else setting.help
-            )
+            shown = default not in (None, 0.0) or name == "seed"
+            text = f"{setting.help}  [default: {default}]" if shown else setting.help
             if name == "options":
-                made.append(click.Option(["--option", name], multiple=True, metavar="NAME=VALUE", help=setting.help))
+                made.append(click.Option(["--option", name], multiple=True, metavar=setting.form, help=text))
             else:
                 flag = f"--{name.replace('_', '-')}"
-                made.append(click.Option([flag, name], required=setting.required, help=shown))
+                made.append(click.Option([flag, name], required=setting.required, metavar=setting.form, help=text))
         return [*own[:1], *made, *own[1:]]
 
 

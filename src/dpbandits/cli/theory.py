@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpbandits.checks import at_least
-from dpbandits.cli.shared import Number, app, as_json, named_options, print_table
+from dpbandits.cli.progress import working
+from dpbandits.cli.shared import Number, app, as_json, echo, named_options, print_table
 from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
 
 @app.command()
-@click.option("--arms", required=True, help="0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed.")
+@click.option("--arms", required=True, metavar="ARMS", help="0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed.")
 @click.option("--horizon", required=True, type=Number(), help="Rounds.")
 @click.option("--epsilon", type=Number(), help="Epsilon, if it is the same for all users.")
-@click.option("--levels", help="Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).")
+@click.option(
+    "--levels", metavar="LEVELS", help="Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1)."
+)
 @click.option(
     "--option",
     "options",
@@ -34,6 +37,7 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
     """List every theorem on the regret of a problem: its value, source and conditions."""
     from dpbandits.bounds import Problem, read_options, report
     from dpbandits.environments import Arms, parse_levels
+    from dpbandits.privacy.guarantee import FROM_LOG
 
     if epsilon is None and levels is None:
         raise InputError("epsilon", "or levels is required by bounds, got none")
@@ -42,12 +46,18 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
     else:
         users = None if levels is None else parse_levels(levels)
         about = Problem.on(Arms.of(arms), horizon, epsilon=epsilon, levels=users)
-    found = report(about, read_options(named_options(rest["options"])))
+    with working("bounds"):
+        found = report(about, read_options(named_options(rest["options"])))
+    logged = Arms.of(arms).log is not None
+    if logged:
+        found["promise"] = f"none: {FROM_LOG}"
     if rest["as_json"]:
-        click.echo(json.dumps(found, allow_nan=False))
+        echo(json.dumps(found, allow_nan=False))
         return
     privacy = f"levels {levels}" if epsilon is None else f"epsilon {epsilon:g}"
-    click.echo(f"{arms}, {horizon:,.0f} rounds, {privacy}. Playing at random loses {_number(about.at_random)}.")
+    echo(f"{arms}, {horizon:,.0f} rounds, {privacy}. Playing at random loses {_number(about.at_random)}.")
+    if logged:
+        echo(f"These numbers carry no promise: {FROM_LOG}.")
     lower, upper = found["lower"], found["upper"]
     for heading, column, rows in (
         (
@@ -69,13 +79,13 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
         ),
     ):
         if rows:
-            click.echo(f"\n{heading}\n")
+            echo(f"\n{heading}\n")
             print_table(["bound", column, "for", "where", "source"], rows)
     every = lower | upper
     notes = [[name, one["note"]] for name, one in every.items() if one["note"] and not _fails(one)]
     failing = [[name, one["holds"].split(": ", 1)[1]] for name, one in every.items() if _fails(one)]
     for column, rows in (("note", notes), ("does not apply, because", failing)):
-        click.echo()
+        echo()
         print_table(["bound", column], rows)
 
 

@@ -14,7 +14,7 @@ Inner = TypeVar("Inner", bound=Releases)
 
 
 def awaiting(curator: Curator, out: Integers, window: float) -> Releases:
-    """What an agent sees of a curator while decisions are ``out``: they count if there is a window, and if they can.
+    """What an agent sees while decisions are ``out``: these count if there is a window and the curator allows it.
 
     Without a window, decisions whose responses are lost would count for ever, and an arm could be given up on
     responses that never came.
@@ -23,7 +23,7 @@ def awaiting(curator: Curator, out: Integers, window: float) -> Releases:
 
 
 class Awaiting(NamedTuple, Generic[Inner]):
-    """The same releases, with the decisions that are out counted as if their responses had come, and told nothing new.
+    """The same releases, where decisions that are out count as responses that left the mean unchanged.
 
     An index then trusts an arm's mean more while many of its responses are on their way, so that the same arm is not
     handed to everybody meanwhile.

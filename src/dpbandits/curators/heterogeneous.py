@@ -49,7 +49,7 @@ class Heterogeneous(Local, HeterogeneousFields):
 
     __slots__ = ()
 
-    counts_ahead = False  # how noisy a response is, is known when it comes
+    counts_ahead = False  # the noise of a response depends on its user's level, which is known when it comes
 
     @classmethod
     def start(cls, arms: int, *, epsilon_min: float, sigmoid: bool = False) -> Self:
@@ -93,7 +93,7 @@ class HeterogeneousLaplace(Heterogeneous):
             self.variances[arm] += 1.0 / (level * level)
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        """As one by one; but responses that would be discarded are not drawn."""
+        """The same as ``one_by_one``, but responses that would be discarded are not drawn."""
         for played in range(1, n + 1):
             level = environment.population.level(rewards)
             if level >= self.epsilon_min:
@@ -142,7 +142,7 @@ class HeterogeneousBernoulli(Heterogeneous):
         self.variances[arm] += debias_variance(slope)
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        """As one by one; but a bit depends on the reward only through its mean, and discarded ones are not drawn.
+        """The same as ``one_by_one``, but bits are drawn from the mean reward, and discarded ones are not drawn.
 
         Where there are few levels, as many rounds as will rarely bring the mean down to the line are drawn at once.
         """
@@ -158,7 +158,7 @@ class HeterogeneousBernoulli(Heterogeneous):
         return played + self.add_few(environment, arm, n - played, line, rewards, noise)
 
     def given_mean(self, environment: Environment, arm: int) -> float:
-        """The mean of what the devices turn into bits."""
+        """The mean of the numbers in [0, 1] that the devices turn into bits."""
         return environment.sigmoid_means[arm] if self.sigmoid else environment.unit_means[arm]
 
     def safe_rounds(self, environment: Environment, arm: int, most: int, line: float) -> int:

@@ -1,4 +1,4 @@
-"""The central model, released at every round for ever: Chan, Shi & Song's hybrid mechanism for each arm."""
+"""The central model, with a release at every round and no horizon: Chan, Shi & Song's hybrid mechanism for each arm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["Hybrid", "HybridOfAll", "feed_hybrid"]
 
-LEVELS = 53  # as many items as a float can count
+LEVELS = 53  # enough for as many items as a float can count
 
 
 def feed_hybrid(

@@ -1,4 +1,4 @@
-"""The central model, released ever more rarely: the mean of an arm's whole history, at fixed counts only."""
+"""The central model, with rare releases: the mean of all of an arm's rewards, at fixed counts only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.checks import MAX_EXACT_INT, at_least, fraction, known, positive
+from dpbandits.checks import MAX_EXACT_INT, at_least, flag, fraction, known, positive
 from dpbandits.curators.common import Trusted
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import laplace
@@ -34,7 +34,8 @@ class IntervalFields(NamedTuple):
     rate: float
     v: float
     schedule: int
-    most_rounds: int  # for which the promise holds; 0 is for ever
+    covers: bool  # whether ``width`` tells of the noise; as printed, it does not
+    most_rounds: int  # rounds for which the guarantee holds; 0 if it holds for every number of rounds
     release_points: Integers  # (arms,): the count at which the next release is due
     pulls: Integers
     raw_sums: Floats
@@ -57,7 +58,15 @@ class Interval(Trusted, IntervalFields):
 
     @classmethod
     def start(
-        cls, arms: int, *, epsilon: float, delta: float, v: float, schedule: str, horizon: int | None = None
+        cls,
+        arms: int,
+        *,
+        epsilon: float,
+        delta: float,
+        v: float,
+        schedule: str,
+        horizon: int | None = None,
+        cover_noise: bool = False,
     ) -> Self:
         """A fresh curator; the interval follows from the target by Corollary 3.2, or from the exact accounting."""
         epsilon, delta, v = positive("epsilon", epsilon), fraction("delta", delta, zero=True), positive("v", v)
@@ -83,6 +92,7 @@ class Interval(Trusted, IntervalFields):
             rate,
             v,
             code,
+            flag("cover_noise", cover_noise),
             most,
             np.full(arms, next_release(0, rate, v, code), np.int64),
             np.zeros(arms, np.int64),
@@ -113,7 +123,7 @@ class Interval(Trusted, IntervalFields):
         while played < n:
             step = min(n - played, self.release_points[arm] - self.pulls[arm])
             if self.mean(arm) <= line:
-                step = 1  # only the first round is sure
+                step = 1  # the mean may change after one round
             self.pulls[arm] += step
             self.raw_sums[arm] += environment.total(arm, step, rewards)
             self.release(arm, noise)
@@ -133,3 +143,6 @@ class Interval(Trusted, IntervalFields):
     def samples(self, arm: int, ahead: int) -> float:
         n = self.pulls[arm] + ahead
         return float(self.counts[arm] if n < self.release_points[arm] else n)
+
+    def width(self, arm: int, confidence: float, ahead: int) -> float:
+        return confidence * self.samples(arm, ahead) ** (0.5 * self.v - 1.0) if self.covers else 0.0

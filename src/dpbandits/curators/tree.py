@@ -1,4 +1,4 @@
-"""The central model, released at every round: one binary tree of partial sums for each arm."""
+"""The central model, with a release at every round: one binary tree of partial sums for each arm."""
 
 from __future__ import annotations
 

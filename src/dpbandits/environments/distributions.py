@@ -51,7 +51,7 @@ def shortest(x: float) -> str:
 
 
 def _integral(function: Callable[[float], float], low: float, high: float, breaks: tuple[float, ...] = ()) -> float:
-    from scipy.integrate import quad  # half a second of imports that most arms do not need
+    from scipy.integrate import quad  # importing SciPy takes half a second, and most arms do not need it
 
     inside = sorted({low, high, *(x for x in breaks if low < x < high)})
     return math.fsum(quad(function, a, b, epsabs=1e-14, epsrel=1e-13)[0] for a, b in pairwise(inside))

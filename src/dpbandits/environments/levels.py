@@ -140,7 +140,7 @@ def _quadrature() -> tuple[Floats, Floats]:
     """Gauss and Legendre's nodes and weights on [-1, 1]."""
     from scipy.special import roots_legendre
 
-    nodes, weights = roots_legendre(400)  # a tenth of the time that NumPy's takes
+    nodes, weights = roots_legendre(400)  # ten times as fast as NumPy's
     return nodes, weights
 
 

@@ -16,10 +16,11 @@ from dpbandits.exact.responses import (
     as_float,
     on_grid,
 )
-from dpbandits.exact.sampling import DiscreteLaplace, Flip
+from dpbandits.exact.sampling import DiscreteGaussian, DiscreteLaplace, Flip
 
 __all__ = [
     "BernoulliCurator",
+    "DiscreteGaussian",
     "DiscreteLaplace",
     "ExactNoise",
     "Exactly",

@@ -11,7 +11,7 @@ from typing import Protocol, final
 
 from dpbandits.errors import InputError
 from dpbandits.exact.probability import WORD, Entropy, logistic
-from dpbandits.exact.sampling import DiscreteLaplace, Flip
+from dpbandits.exact.sampling import DiscreteGaussian, DiscreteLaplace, Flip
 
 #: Grid steps per unit.
 GRID_STEPS = 1 << 16
@@ -58,7 +58,7 @@ class GridNoise:
 
 
 class _AsGenerator(ABC):
-    """The generator methods that curators call, with exact noise: a uniform number, and Laplace noise."""
+    """The generator methods that curators call, with exact noise: a uniform number, Laplace and Gaussian noise."""
 
     @abstractmethod
     def uniform(self, bits: int) -> int:
@@ -81,6 +81,17 @@ class _AsGenerator(ABC):
         if loc != 0.0 or not 0.0 < scale < math.inf:
             raise InputError("scale", f"must be positive and finite, around 0, got {scale} around {loc}")
         return GridNoise(self._sampler(scale)(0))
+
+    def normal(self, loc: float, scale: float) -> GridNoise:
+        """Discrete Gaussian noise on the grid of 2^-16. Its scale is never smaller than the given one."""
+        if loc != 0.0 or not 0.0 < scale < math.inf:
+            raise InputError("scale", f"must be positive and finite, around 0, got {scale} around {loc}")
+        variance = (Fraction(scale) * ENLARGED * GRID_STEPS) ** 2
+        return GridNoise(DiscreteGaussian(variance, self._bytes)(0))
+
+    def _bytes(self, count: int) -> bytes:
+        """Random bytes."""
+        return b"".join(self.uniform(64).to_bytes(8, "little") for _ in range(-(-count // 8)))[:count]
 
     def _sampler(self, scale: float) -> Callable[[int], int]:
         samplers: dict[float, Callable[[int], int]] = self.__dict__.setdefault("_samplers", {})

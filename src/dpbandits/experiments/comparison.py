@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any
 
 from dpbandits import __version__
 from dpbandits.checks import at_least, nearest
-from dpbandits.display import amount
 from dpbandits.environments import Arms
 from dpbandits.environments.arms import FILES, REPLAY
 from dpbandits.errors import InputError
@@ -22,8 +21,9 @@ from dpbandits.experiments.asked import policies_of
 from dpbandits.experiments.cells import CHECKPOINTS, Cell
 from dpbandits.experiments.engines import engine
 from dpbandits.experiments.panels import Panel, Table, against, regrets
-from dpbandits.experiments.report import Section, versions
+from dpbandits.experiments.report import Section, arms_text, versions
 from dpbandits.experiments.work import Watch, fill, traces
+from dpbandits.formats import amount, plural
 from dpbandits.policies import lookup
 from dpbandits.simulation import Simulation, Trace, Traces, simulate_all
 from dpbandits.simulation.settings import settings
@@ -182,6 +182,7 @@ def compare(
     cluster: str | None = None,
     fresh: bool = False,
     watch: Watch | None = None,
+    answered: Callable[[Traces], None] | None = None,
     title: str = "Comparison",
     **given: Any,
 ) -> Traces:
@@ -191,38 +192,40 @@ def compare(
     ``{"policy": "adap-ucb", "alpha": 1}`` has settings of its own, and a trace is compared as it is. The keywords are
     those of ``simulate``, for all of them; an ``epsilon``, ``levels`` or an option is given to the policies that take
     it, and a list of epsilons compares each private policy at each. With ``out``, finished runs, figures, data and a
-    report are kept in that folder: whatever is edited, a run that was played is not played again.
+    report are kept in that folder: whatever is edited, a run that was played is not played again. ``watch`` is called
+    with the progress, and ``answered`` with the traces, before the figures are drawn.
 
     ``what`` may also be the path of a TOML file that says all this; then ``out`` is out/compare unless given.
+    ``watch`` is called with the progress, and ``answered`` with the traces, before figures are drawn.
 
     >>> compare(["ucb1", "adap-ucb"], arms={"red": 0.9, "green": 0.6}, horizon=1000, epsilon=1, runs=5)
-    policy           mean regret        largest regret  best arm              privacy
-    ucb1             20.6 ± 2.06        28.2            red, found in 5 of 5  not private
-    adap-ucb, ε = 1  76.8 in every run  76.8            red, found in 5 of 5  central, epsilon 1
+    policy           mean regret  largest regret  best arm              privacy
+    ucb1             20.6 ± 2.1   28.2            red, found in 5 of 5  not private
+    adap-ucb, ε = 1  76.8         76.8            red, found in 5 of 5  central, epsilon 1
     """
     if isinstance(what, PathLike) or (isinstance(what, str) and "arms" not in given):
         if given:
             raise InputError(next(iter(given)), f"is not needed beside a file, which says it, got '{what}'")
         path = Path(what)
-        return _reported(read(path), path.name, Path(out or "out/compare"), workers, cluster, fresh, watch)
+        return _reported(read(path), Path(out or "out/compare"), workers, cluster, fresh, watch, answered)
     asked, traces = policies_of([what] if isinstance(what, str) else what, at_least("runs", runs, 1), given)
     if out is not None:
         if traces:
             raise InputError("out", "is for policies that are played here, got traces among them")
-        made = Comparison(title, asked, "")
-        return _reported(made, "policies in Python", Path(out), workers, cluster, fresh, watch)
+        made = Comparison(title, asked, "policies in Python")
+        return _reported(made, Path(out), workers, cluster, fresh, watch, answered)
     played = {label: simulate_all(cell.simulation, runs=cell.runs, workers=workers) for label, cell in asked.items()}
     return Traces({label: traces[label] if label in traces else played[label] for label in [*asked, *traces]})
 
 
 def _reported(
     asked: Comparison,
-    source: str,
     folder: Path,
     workers: int | None,
     cluster: str | None,
     fresh: bool,
     watch: Watch | None,
+    answered: Callable[[Traces], None] | None,
 ) -> Traces:
     """Simulate a comparison, and write figures, data and the report. Runs in the folder are not played again."""
     started = time.perf_counter()
@@ -230,16 +233,23 @@ def _reported(
     with engine(cluster, workers) as where, output.open_folder(folder, held, fresh=fresh) as results:
         fill(asked.cells.values(), results, where, watch)
         played = Traces(traces(asked.cells, results))
+    if answered is not None:
+        answered(played)
     cell = next(iter(asked.cells.values()))
     simulation = cell.simulation
-    words = f"{simulation.arms.text}, {simulation.horizon:,} rounds, {cell.runs} runs, seed {simulation.seed}"
+    size = f"{plural(simulation.horizon, 'round')}, {plural(cell.runs, 'run')}, seed {simulation.seed}"
+    words = f"{arms_text(simulation)}, {size}"
     if simulation.arms.named:
         words += f"; the best arm is {', '.join(simulation.arms.best())}"
+    void = simulation.guarantee.in_short if simulation.guarantee.void else ""
+    said = f"{words}; {void}" if void else words
     shown: list[Panel | Table] = [*_panels(asked, played), _table(played), _pulls(played)]
-    section = Section("comparison", asked.title, source, words, asked.cells, shown)
-    output.write_section(folder, section, played, f"{words}, dpbandits {__version__}")
+    section = Section("comparison", asked.title, "", said, asked.cells, shown)
+    output.write_section(folder, section, played, f"{void}\n{words}, dpbandits {__version__}".lstrip())
     seconds = round(time.perf_counter() - started, 1)
-    facts = {"file": source, "seed": simulation.seed, **versions(), "seconds": seconds}
+    facts = {"file": asked.source, "seed": simulation.seed, **versions(), "seconds": seconds}
+    if void:
+        facts["privacy"] = void
     output.write_report(folder, asked.title, [section], facts)
     return played
 
@@ -248,17 +258,33 @@ def _panels(asked: Comparison, played: Mapping[str, Trace]) -> list[Panel]:
     """Regret against time, one panel for each epsilon; and regret against epsilon if there are several."""
     levels = {name: cell.simulation.epsilon for name, cell in asked.cells.items()}
     epsilons = sorted({epsilon for epsilon in levels.values() if epsilon is not None})
+    titles = _titles(asked.cells)
     if len(epsilons) < 2:
-        return [regrets("regret", asked.title, played)]
+        return [regrets("regret", "Regret over time", {titles[name]: trace for name, trace in played.items()})]
     panels = []
     for epsilon in epsilons:
-        chosen = {name: played[name] for name in asked.cells if levels[name] in (None, epsilon)}
+        chosen = {titles[name]: played[name] for name in asked.cells if levels[name] in (None, epsilon)}
         panels.append(regrets(f"epsilon-{epsilon:g}", f"ε = {epsilon:g}", chosen))
     lines: dict[str, dict[float, Trace]] = {}
     for name, level in levels.items():
         if level is not None:
-            lines.setdefault(name.split(", ε")[0], {})[level] = played[name]
+            lines.setdefault(titles[name], {})[level] = played[name]
     return [*panels, against("epsilon", "Regret at the horizon", "ε", lines)]
+
+
+def _titles(cells: Mapping[str, Cell]) -> dict[str, str]:
+    """What a figure calls each cell: its label, or its policy as papers write it, without epsilon.
+
+    A policy at several epsilons has one title, and so one colour in every panel. Other cells have different ones.
+    """
+    titles = {name: cell.label.split(", ε")[0] or cell.simulation.policy.title for name, cell in cells.items()}
+    seen: set[tuple[str, float | None]] = set()
+    for name, cell in cells.items():
+        drawn = (titles[name], cell.simulation.epsilon)
+        if drawn in seen:
+            titles[name] = name
+        seen.add(drawn)
+    return titles
 
 
 def _table(played: Traces) -> Table:

@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from dpbandits.checks import at_least
 from dpbandits.errors import InputError, MissingExtraError
 
 R = TypeVar("R")
 
 CONNECT_SECONDS = 3
+MOST_WORKERS = 1024
 LOCAL_BACKENDS = {"threads": "threading", "processes": "loky"}
 
 
@@ -46,7 +48,10 @@ class Engine:
 @contextmanager
 def engine(cluster: str | None = None, workers: int | None = None) -> Iterator[Engine]:
     """The engine that ``--cluster`` names: threads (the default), processes, local, or a Dask scheduler's address."""
-    cores = workers or os.cpu_count() or 1
+    cores = at_least("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
+    if cores > MOST_WORKERS:
+        raise InputError("workers", f"must be at most {MOST_WORKERS}, got {cores}")
+    _joblib()
     if cluster is None or cluster in LOCAL_BACKENDS:
         yield Engine(LOCAL_BACKENDS[cluster or "threads"], cores)
         return

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.errors import InputError, MissingExtraError
+from dpbandits.errors import InputError, require
 from dpbandits.experiments.panels import Table
 from dpbandits.experiments.report import Section, page, versions
 from dpbandits.experiments.results import Results
-from dpbandits.plotting import Panel, draw_panels
+from dpbandits.plotting import draw_panels
 from dpbandits.simulation import Trace
 
 SETTINGS, RESULTS, REPORT, CLAIMS = "settings.json", "results.sqlite", "report.html", "claims.json"
@@ -27,6 +27,7 @@ def open_folder(out: Path, settings: Mapping[str, Any], *, fresh: bool = False) 
 
     Files that we did not write stay.
     """
+    require("reproduce", "joblib", "jinja2", "matplotlib", "pyarrow")
     if out.exists() and not out.is_dir():
         raise InputError("out", f"must be a folder, got '{out}'")
     ours = _ours(out)
@@ -90,16 +91,14 @@ def _ours(out: Path) -> bool:
 
 
 def write_section(out: Path, section: Section, traces: Mapping[str, Trace], caption: str) -> None:
-    """Write the figure (SVG and PNG) and the data (Parquet) of one section."""
-    panels = [panel for panel in section.shown if isinstance(panel, Panel)]
-    written = draw_panels(panels, out / "figures" / section.path, caption) if panels else []
+    """Write the figure (SVG, PNG and PDF) and the data (Parquet) of one section."""
+    written = draw_panels(section.panels, out / "figures" / section.path, caption) if section.panels else []
     target = out / "data" / f"{section.path}.parquet"
-    tables = [table for table in section.shown if isinstance(table, Table)]
     if traces:
         write_data(target, section, traces)
-    elif tables:
-        write_table(target, tables[0])
-    _remember(out, [*written, *([target] if traces or tables else [])])
+    elif section.tables:
+        write_table(target, section.tables[0])
+    _remember(out, [*written, *([target] if traces or section.tables else [])])
 
 
 def write_data(path: Path, section: Section, traces: Mapping[str, Trace]) -> None:
@@ -140,11 +139,9 @@ def write_table(path: Path, table: Table) -> None:
 
 
 def _parquet(path: Path, columns: Mapping[str, Any], cells: Mapping[str, Any]) -> None:
-    try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise MissingExtraError("pyarrow", "reproduce") from None
+    import pyarrow
+    import pyarrow.parquet as parquet
+
     path.parent.mkdir(parents=True, exist_ok=True)
     note = json.dumps({"simulations": cells, "versions": versions()})
     parquet.write_table(pyarrow.table(dict(columns)).replace_schema_metadata({"dpbandits": note}), path)

@@ -9,11 +9,25 @@ from typing import Any, Literal
 import numpy as np
 
 from dpbandits.bounds import Bound
-from dpbandits.plotting import Line, Panel, Style
+from dpbandits.formats import amount
+from dpbandits.plotting import Line, Look, Panel, Style
+from dpbandits.policies import lookup
 from dpbandits.simulation import Trace
 from dpbandits.types import Floats
 
-__all__ = ["BANDS", "Band", "Line", "Panel", "Table", "against", "bound_line", "curve", "panel_json", "regrets"]
+__all__ = [
+    "BANDS",
+    "Band",
+    "Line",
+    "Panel",
+    "Table",
+    "against",
+    "bound_line",
+    "curve",
+    "panel_json",
+    "panel_table",
+    "regrets",
+]
 
 Band = Literal["stderr", "std", "range"]
 
@@ -54,11 +68,21 @@ def regrets(
     return Panel(name, title, lines, band=BANDS[band])
 
 
+def title_of(policy: str) -> str:
+    """What papers call a policy.
+
+    >>> title_of("ldp-ucb-l")
+    'LDP-UCB-L'
+    """
+    return lookup.traits(policy).title or policy
+
+
 def bound_line(bound: Bound, x: Floats) -> Line:
-    """A bound against the horizon."""
-    subject = f" of {bound.policies[0]}" if bound.kind == "upper" and bound.policies else ""
-    label = f"{bound.kind} bound{subject}: {bound.source.rsplit(', ', 1)[-1]}"
-    return Line(label, x, bound.at(x), style="dashed")
+    """A bound against the horizon. An upper bound has the colour of its policy, where that is drawn too."""
+    policy = bound.policies[0] if bound.kind == "upper" and bound.policies else ""
+    title = title_of(policy) if policy else ""
+    label = f"{bound.kind} bound{f' of {title}' if title else ''}: {bound.source.rsplit(', ', 1)[-1]}"
+    return Line(label, x, bound.at(x), style="dashed", like=title)
 
 
 def against(name: str, title: str, x: str, lines: Mapping[str, Mapping[float, Trace]]) -> Panel:
@@ -72,7 +96,7 @@ def against(name: str, title: str, x: str, lines: Mapping[str, Mapping[float, Tr
     return Panel(name, title, drawn, x, "regret at the horizon", band=BANDS["stderr"])
 
 
-def panel_json(panel: Panel) -> dict[str, Any]:
+def panel_json(panel: Panel, chosen: Mapping[str, Look]) -> dict[str, Any]:
     """The panel for the interactive chart: five significant digits, null for NaN and infinity."""
     return {
         "name": panel.name,
@@ -86,6 +110,9 @@ def panel_json(panel: Panel) -> dict[str, Any]:
             {
                 "label": line.label,
                 "style": line.style,
+                "colour": line.colour or chosen[line.label].colour,
+                "dashes": 0 if line.colour else chosen[line.label].dashes,
+                "marker": 0 if line.colour else chosen[line.label].marker,
                 "x": _short(line.x),
                 "y": _short(line.y),
                 "low": None if line.low is None else _short(line.low),
@@ -95,6 +122,26 @@ def panel_json(panel: Panel) -> dict[str, Any]:
             for line in panel.lines
         ],
     }
+
+
+def panel_table(panel: Panel, most: int = 12) -> Table:
+    """The numbers behind a chart: a row for each of at most ``most`` values of x, a column for each line.
+
+    >>> line = Line("LDP-UCB-B", np.array([1.0, 10.0]), np.array([0.5, 4.0]))
+    >>> panel_table(Panel("a", "A", [line])).rows
+    [['1', '0.5'], ['10', '4']]
+    """
+    values = np.unique(np.concatenate([line.x for line in panel.lines])) if panel.lines else np.zeros(0)
+    if values.size > most:
+        values = values[np.unique(np.linspace(0, values.size - 1, most).round().astype(np.int64))]
+    rows = [[amount(x), *(_at(line, x) for line in panel.lines)] for x in values.tolist()]
+    return Table(panel.name, panel.title, [panel.x, *(line.label for line in panel.lines)], rows)
+
+
+def _at(line: Line, x: float) -> str:
+    """The value of a line at x, if it has a point there."""
+    here = np.flatnonzero((line.x == x) & np.isfinite(line.y))
+    return amount(float(line.y[here[0]])) if here.size else ""
 
 
 def _short(values: Floats) -> list[float | None]:

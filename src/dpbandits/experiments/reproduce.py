@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpbandits import __version__
+from dpbandits.errors import InputError
 from dpbandits.experiments import output
-from dpbandits.experiments.engines import engine
+from dpbandits.experiments.added import cells_for, drawn
+from dpbandits.experiments.cells import Cell
+from dpbandits.experiments.engines import Engine, engine
 from dpbandits.experiments.figures import check_scale, papers, select
+from dpbandits.experiments.panels import Panel, Table
 from dpbandits.experiments.report import Section, versions
+from dpbandits.experiments.results import Results
 from dpbandits.experiments.work import Watch, fill, traces
+from dpbandits.policies import lookup
+from dpbandits.simulation import Trace
 
 SEED = 0
 QUICK = (
@@ -24,37 +32,78 @@ def reproduce(
     target: str | None = None,
     *,
     scale: str = "quick",
+    add: Sequence[str | lookup.Factory] = (),
     out: str | Path = "out/reproduce",
     workers: int | None = None,
     cluster: str | None = None,
     fresh: bool = False,
     watch: Watch | None = None,
+    answered: Callable[[list[Section]], None] | None = None,
 ) -> list[Section]:
     """Reproduce ``target`` (a paper, ``paper/figure``, or everything); write figures, data and the report to ``out``.
 
-    Runs that ``out`` already holds are not simulated again. ``watch`` is called with the progress.
+    ``add`` are policies of your own, which are drawn into the figures as more lines; the claims stay the paper's.
+    Runs that ``out`` already holds are not simulated again. ``watch`` is called with the progress, and ``answered``
+    with the verdicts, before the figures are drawn.
     """
     figures, folder = select(target), Path(out)
+    for policy in add:
+        lookup.traits(policy)  # refuses what is none, before anything is played
     started = time.perf_counter()
     settings = {"command": "reproduce", "scale": check_scale(scale), "seed": SEED, "version": __version__}
     cells = {figure.path: figure.cells(scale) for figure in figures}
     with engine(cluster, workers) as where, output.open_folder(folder, settings, fresh=fresh) as results:
         fill([cell for each in cells.values() for cell in each.values()], results, where, watch)
-        sections = []
-        for figure in figures:
-            played = traces(cells[figure.path], results)
-            section = Section(
-                figure.path,
-                figure.title,
-                papers()[figure.paper],
-                figure.settings + (QUICK if scale == "quick" else ""),
-                cells[figure.path],
-                figure.plot(played, scale),
-                figure.score(played, scale),
-            )
-            output.write_section(folder, section, played, f"scale {scale}, seed {SEED}, dpbandits {__version__}")
-            sections.append(section)
+        played = {path: traces(each, results) for path, each in cells.items()}
+        shown = {figure.path: figure.plot(played[figure.path], scale) for figure in figures}
+        findings = {figure.path: figure.score(played[figure.path], scale) for figure in figures}
+        for policy in add:
+            _add(policy, cells, shown, played, lambda more: _played(more, results, where, watch))
+    sections = [
+        Section(
+            figure.path,
+            figure.title,
+            papers()[figure.paper],
+            figure.settings + (QUICK if scale == "quick" else ""),
+            cells[figure.path],
+            shown[figure.path],
+            findings[figure.path],
+        )
+        for figure in figures
+    ]
+    if answered is not None:
+        answered(sections)
+    for section in sections:
+        caption = f"scale {scale}, seed {SEED}, dpbandits {__version__}"
+        output.write_section(folder, section, played[section.path], caption)
     facts: dict[str, Any] = {"scale": scale, "seed": SEED, **versions()}
     facts["seconds"] = round(time.perf_counter() - started, 1)
     output.write_report(folder, "Reproduction of " + (target or "four papers"), sections, facts)
     return sections
+
+
+def _played(cells: Mapping[str, Cell], results: Results, where: Engine, watch: Watch | None) -> dict[str, Trace]:
+    fill(cells.values(), results, where, watch)
+    return traces(cells, results)
+
+
+def _add(
+    policy: str | lookup.Factory,
+    cells: dict[str, dict[str, Cell]],
+    shown: dict[str, list[Panel | Table]],
+    played: dict[str, dict[str, Trace]],
+    play: Callable[[Mapping[str, Cell]], dict[str, Trace]],
+) -> None:
+    """Draw a policy into every figure that it can be drawn into."""
+    refused: list[InputError] = []
+    for path in cells:
+        runs = max(cell.runs for cell in cells[path].values()) if cells[path] else 0
+        try:
+            lines, more = cells_for(policy, path, shown[path], played[path], runs)
+        except InputError as error:
+            refused.append(error)
+            continue
+        cells[path], played[path] = cells[path] | more, played[path] | play(more)
+        shown[path] = drawn(shown[path], lines, played[path])
+    if len(refused) == len(cells):
+        raise refused[0]

@@ -9,6 +9,7 @@ from dpbandits.mechanisms.bernoulli import (
     response_probability,
     truth_probability,
 )
+from dpbandits.mechanisms.gaussian import gaussian, zcdp_at
 from dpbandits.mechanisms.laplace import laplace
 
 __all__ = [
@@ -17,7 +18,9 @@ __all__ = [
     "convert_to_bernoulli",
     "debias",
     "debias_variance",
+    "gaussian",
     "laplace",
     "response_probability",
     "truth_probability",
+    "zcdp_at",
 ]

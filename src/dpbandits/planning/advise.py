@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from fractions import Fraction
 from typing import Any
 
+from dpbandits.checks import at_least, nearest
+from dpbandits.errors import InputError
 from dpbandits.planning.grid import Outcome, Progress, enough_runs, play, play_all, without_privacy
 from dpbandits.planning.plan import BudgetAnswer, Plan
 from dpbandits.planning.question import Question, ask
@@ -22,7 +25,12 @@ def plan(arms: object, *, progress: Progress | None = None, workers: int | None 
     >>> found.best(1.0, "central").policy, found.best(1.0, "local").policy, found.free.policy
     ('adap-klucb', 'ldp-ucb-b', 'imed')
     """
-    return make(ask(arms, **given), progress, workers)
+    threads = None if workers is None else at_least("workers", workers, 1)
+    allowed = list(inspect.signature(ask).parameters)[1:]
+    for name in given:
+        if name not in allowed:
+            raise InputError(name, f"is not a parameter of plan: {nearest(name, [*allowed, 'workers', 'progress'])}")
+    return make(ask(arms, **given), progress, threads)
 
 
 def make(question: Question, progress: Progress | None = None, workers: int | None = None) -> Plan:

@@ -9,6 +9,7 @@ from dpbandits.planning.grid import Outcome
 from dpbandits.planning.plan import Plan
 from dpbandits.planning.question import Question
 from dpbandits.planning.words import answers
+from dpbandits.privacy.guarantee import FROM_LOG
 
 __all__ = ["document"]
 
@@ -32,6 +33,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "budget": [{"trust": budget.trust, "kept_by": _json(budget.outcome, asked)} for budget in plan.budgets],
         "all_share": [outcome.to_json(asked) for outcome in plan.all_share],
         "left_out": [{"policy": o.policy, "epsilon": o.epsilon, "reason": o.reason} for o in plan.left_out],
+        **({} if asked.arms.log is None else {"promise": f"none: {FROM_LOG}"}),
         "version": __version__,
     }
 

@@ -10,6 +10,7 @@ from dpbandits.planning.document import document
 from dpbandits.planning.output import write_figure
 from dpbandits.planning.plan import Plan
 from dpbandits.plotting import COLOURS, GREY, new_figure
+from dpbandits.privacy.guarantee import FROM_LOG
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,8 @@ def draw(plan: Plan) -> Figure:
     settings = (
         f"{arms}; {asked.horizon:,} rounds{refusal}; {asked.runs} runs, seed {asked.seed}, dpbandits {__version__}"
     )
+    if asked.arms.log is not None:
+        settings += f"\nno promise: {FROM_LOG}"
     figure.suptitle(settings, fontsize=9, color=GREY)
     return figure
 
@@ -49,6 +52,8 @@ def _against_epsilon(plan: Plan, panel: Axes) -> None:
             points = sorted((o.epsilon, o.regret) for o in plan.outcomes if o.label == name and o.epsilon is not None)
             panel.plot(*zip(*points, strict=True), color=colour, alpha=0.3, linewidth=0.9)
         best = [o for o in (plan.best(epsilon, trust) for epsilon in asked.epsilons) if o is not None]
+        if not best:  # no policy could be played
+            continue
         x = [o.epsilon for o in best if o.epsilon is not None]
         names = list(dict.fromkeys(o.label for o in best))
         label = f"best, {TRUST_NAME[trust]}: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"

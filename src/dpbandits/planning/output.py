@@ -15,7 +15,7 @@ __all__ = ["write_figure"]
 
 
 def write_figure(figure: Figure, data: Any, out: Path, name: str) -> list[str]:
-    """Write NAME.png, NAME.svg and NAME.json (the plotted numbers); return the names of the files."""
+    """Write NAME.svg, NAME.png, NAME.pdf and NAME.json (the plotted numbers); return the names of the files."""
     files = [path.name for path in save(figure, out / name)]
     (out / f"{name}.json").write_text(json.dumps(data, indent=1, allow_nan=False) + "\n")
     return [*files, f"{name}.json"]

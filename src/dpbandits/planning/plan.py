@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dpbandits.bounds import Bound, Problem, for_policy
-from dpbandits.display import amount, card, shortened, sparkline
+from dpbandits.display import card, shortened, sparkline
 from dpbandits.errors import InputError
+from dpbandits.formats import amount
 from dpbandits.planning.grid import LeftOut, Outcome
 from dpbandits.planning.question import Question
 from dpbandits.privacy.guarantee import Guarantee

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpbandits.planning.grid import SETTLED, Outcome
 from dpbandits.planning.plan import BudgetAnswer, Plan
+from dpbandits.privacy.guarantee import FROM_LOG
 from dpbandits.simulation.tails import share_of
 
 __all__ = ["answers", "best_table", "outcome_table", "theory"]
@@ -20,7 +21,14 @@ def answers(plan: Plan) -> list[str]:
         *_about_refusal(plan),
         *(_about_budget(plan, budget) for budget in plan.budgets),
         _about_baselines(plan),
+        *_about_the_log(plan),
     ]
+
+
+def _about_the_log(plan: Plan) -> list[str]:
+    if plan.question.arms.log is None:
+        return []
+    return [f"These numbers carry no promise: {FROM_LOG}. Do not show them to whoever may not see its rewards."]
 
 
 def _advice(plan: Plan) -> str:

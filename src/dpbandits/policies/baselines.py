@@ -46,7 +46,7 @@ def kl_ucb(arms: int) -> Parts:
 
 @published("Thompson 1933; Agrawal & Goyal 2012", "rewards inside (0, 1) count as fractions of a success", cost="arms")
 def thompson(arms: int) -> Parts:
-    """Thompson sampling with Beta posteriors and a uniform prior.
+    """Thompson sampling: Beta posteriors and a uniform prior.
 
     Reference: Thompson 1933; Agrawal & Goyal 2012, Algorithm 1.
     Guarantee: none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpbandits.agents import UCB
+from dpbandits.agents import UCB, CoveringUCB
 from dpbandits.curators import Interval
 from dpbandits.policies.policy import Parts, published
 from dpbandits.privacy.release_points import EXACT
@@ -32,6 +32,7 @@ def dp_ucb_int(
     delta: float = DELTA,
     v: float = 1.1,
     schedule: str = "y",
+    cover_noise: bool = False,
     horizon: int | None = None,
 ) -> Parts:
     """DP-UCB-INT: UCB1 on means of the whole history that are released at growing counts only.
@@ -46,6 +47,11 @@ def dp_ucb_int(
     the runs: after 10^6 rounds the median of 20,000 runs is 106, the mean 745 ± 93, and the largest 299,986. The regret
     bound of Theorem 3.5 is refuted by this.
 
+    As published, the index has no term for that noise, so a very negative first release of the best arm locks it out:
+    in 5 of 1000 runs on 0.9 and 0.6, and the expected regret is linear. ``cover_noise`` replaces the bonus by the
+    largest shift that sampling and noise together explain at 1.5 log((t+1)/n). A
+    lock-out then ends by itself, and is longer than t with probability of about (t/n)^-1.5; a usual run costs more.
+
     Reference: Tossou & Dimitrakakis 2016, Algorithm 3, Corollary 3.2, Lemma B.1.
     Guarantee: the sequence of choices is (epsilon, delta)-private (central), for ever; with the exact schedule, for at
     most ``horizon`` rounds.
@@ -55,5 +61,8 @@ def dp_ucb_int(
     >>> round(trace.final_regret.mean())
     89
     """
-    curator = Interval.start(arms, epsilon=epsilon, delta=delta, v=v, schedule=schedule, horizon=horizon)
-    return Parts(UCB.start(arms, alpha=4.0), curator, unused=() if schedule == EXACT else ("horizon",))
+    curator = Interval.start(
+        arms, epsilon=epsilon, delta=delta, v=v, schedule=schedule, horizon=horizon, cover_noise=cover_noise
+    )
+    agent = CoveringUCB.start(arms) if cover_noise else UCB.start(arms, alpha=4.0)
+    return Parts(agent, curator, unused=() if schedule == EXACT else ("horizon",))

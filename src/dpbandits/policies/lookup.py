@@ -53,6 +53,8 @@ def find(policy: str | Factory) -> Factory:
     """
     if callable(policy):
         return policy
+    if isinstance(policy, Policy):
+        raise InputError("policy", f"is made already: here its name or its function is needed, got {policy.name}")
     if not isinstance(policy, str):
         raise InputError("policy", f"must be a name or a function that makes one, got {policy!r:.80}")
     if ":" in policy:
@@ -74,7 +76,7 @@ def own(target: str) -> Callable[..., Any]:
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError("policy", f"must be a name or module:function, got '{target}': {error}") from None
-    except Exception as error:  # whatever a user's module raises while it is imported
+    except (Exception, SystemExit) as error:  # whatever a user's module raises while it is imported
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError("policy", f"'{target}' cannot be imported: {what:.200}") from None
     if not callable(found):

@@ -20,6 +20,7 @@ P = ParamSpec("P")
 
 #: What a parameter is for, where a policy is made without it.
 NEEDED = {"horizon": ": how many rounds it will be played", "arms": ": how many there are"}
+LONGEST_TITLE = 30
 
 #: How a response is made private in the local model.
 Mechanism = Literal["laplace", "bernoulli"]
@@ -38,7 +39,7 @@ class Traits:
     cost: Cost = "arms"
     levels: Mechanism | None = None  # where each user has a level: how a response at that level is made private
     any_reward: bool = False  # whether rewards may lie outside [0, 1]
-    unbounded: str | Mapping[str, Any] = ""  # where they may not: the policy, or the options, with which they may
+    unbounded: str | Mapping[str, Any] = ""  # if they may not: another policy, or options of this one, that allow it
     sample: Mapping[str, Any] = field(default_factory=dict)  # values for required options, to try it out with
     short: Mapping[str, Any] = field(default_factory=dict)  # options for an audit of few rounds; as private as others
     tight: Mapping[str, Any] = field(default_factory=dict)  # options with which all of epsilon is spent
@@ -46,6 +47,7 @@ class Traits:
     practical: Mapping[str, Any] = field(default_factory=dict)  # options that often lose less, outside the theorem
     caution: str = ""  # what goes badly wrong in a small share of the runs, and how often
     advised: Callable[[int], Mapping[str, Any]] | None = None  # options that a careful user sets, by the horizon
+    title: str = ""  # as papers write it; empty: what its docstring begins with, before the colon
 
     @property
     def slow(self) -> bool:
@@ -58,7 +60,7 @@ class Parts(NamedTuple):
 
     agent: Agent
     curator: Curator
-    unused: tuple[str, ...] = ()  # settings that make no difference here: they are not kept
+    unused: tuple[str, ...] = ()  # settings that have no effect here, and are not kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,7 @@ class Policy:
     """One algorithm, ready to start: fresh parts, and what is said about them."""
 
     name: str
-    settings: dict[str, Any]  # what it was made with, ``arms`` included
+    settings: dict[str, Any]  # the arguments it was made with, ``arms`` included
     agent: Agent
     curator: Curator
     traits: Traits
@@ -76,6 +78,11 @@ class Policy:
     def guarantee(self) -> Guarantee:
         """What is promised, from the curator's own numbers."""
         return self.curator.guarantee()
+
+    @property
+    def title(self) -> str:
+        """The name as papers write it, for figures."""
+        return self.traits.title or self.name
 
     @property
     def arms(self) -> int:
@@ -124,10 +131,10 @@ def published(
     paper: str, differs: str = "nothing", **traits: Any
 ) -> Callable[[Callable[P, Parts]], Callable[P, Policy]]:
     """Make a function that builds an agent and a curator into a policy of that name, with these ``Traits``."""
-    about = Traits(paper, differs, **traits)
 
     def decorate(build: Callable[P, Parts]) -> Callable[P, Policy]:
         signature, name = inspect.signature(build), build.__name__.replace("_", "-")
+        about = Traits(paper, differs, **{"title": _title(build), **traits})
 
         @functools.wraps(build)
         def factory(*args: P.args, **kwargs: P.kwargs) -> Policy:
@@ -159,3 +166,9 @@ def _bound(name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> i
         raise InputError("policy", f"{name}: {error}") from None
     bound.apply_defaults()
     return bound
+
+
+def _title(build: Callable[..., Any]) -> str:
+    """What the first line of a docstring names before its colon; empty if there is none, or if it is a sentence."""
+    head, colon, _ = (inspect.getdoc(build) or "").split("\n")[0].partition(":")
+    return head if colon and len(head) <= LONGEST_TITLE else ""

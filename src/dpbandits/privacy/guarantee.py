@@ -11,6 +11,7 @@ from dpbandits.display import card, shortened, sparkline
 
 IN_RANGE = "rewards are clipped to [0, 1] inside the curator"
 ANY_REAL = "any reward: it passes through the logistic function inside the curator"
+FROM_LOG = "computed from the log itself"
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Guarantee:
     unit: str
     view: str
     conditions: str
+    void: str = ""  # why nothing is promised of these numbers, whatever the policy promises where it runs
 
     @classmethod
     def none(cls) -> Guarantee:
@@ -56,6 +58,21 @@ class Guarantee:
         """The same guarantee for rewards that are mapped from a range to [0, 1]."""
         return self.under(f"rewards are first clipped to [{low:g}, {high:g}] and mapped to [0, 1]")
 
+    def from_log(self) -> Guarantee:
+        """What becomes of a guarantee in numbers that are computed from a user's log: they show its exact means.
+
+        >>> Guarantee.central(1.0).from_log().in_short
+        'no promise: computed from the log itself'
+        """
+        return dataclasses.replace(self.under(f"no promise: {FROM_LOG}"), void=FROM_LOG)
+
+    @property
+    def in_short(self) -> str:
+        """The trust model, epsilon and delta; or why nothing is promised."""
+        if self.void:
+            return f"no promise: {self.void}"
+        return "not private" if self.trust == "none" else f"{self.trust} privacy, {self.size}"
+
     @property
     def size(self) -> str:
         """Epsilon and delta in words."""
@@ -63,6 +80,8 @@ class Guarantee:
         return epsilon + (f" and delta {self.delta:.3g}" if self.delta else "")
 
     def __str__(self) -> str:
+        if self.void:
+            return f"No promise: {self.void}."
         if self.trust == "none":
             return "No privacy is promised: whoever decides sees the rewards."
         return (
@@ -71,18 +90,24 @@ class Guarantee:
         )
 
     def _repr_html_(self) -> str:
-        return card([shortened(f"{self.trust} privacy, {self.size}"), str(self)], self.picture())
+        return card([shortened(self.in_short), str(self)], self.picture())
 
     def picture(self) -> str:
         """How often the best adversary detects a reward (up) at each rate of false alarms (right)."""
-        if self.epsilon is None:
+        if self.epsilon is None or self.void:
             return ""
         rates = [number / 50 for number in range(51)]
         return sparkline([_detected(rate, self.epsilon, self.delta) for rate in rates], rates)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready. Epsilon is null if it is infinite, and if each user has their own; ``conditions`` says which."""
+        """JSON-ready. Epsilon is null if it is infinite, and if each user has their own; ``conditions`` says which.
+
+        ``promise`` is there only if nothing is promised of the numbers beside it.
+        """
         record = dataclasses.asdict(self)
+        void = record.pop("void")
+        if void:
+            record["promise"] = f"none: {void}"
         if self.epsilon is not None and math.isinf(self.epsilon):
             record["epsilon"] = None
         return record

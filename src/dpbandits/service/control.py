@@ -95,13 +95,15 @@ def _experiments(api: FastAPI, service: Service) -> None:
 
     @api.get("/v1/experiments", summary="All experiments", tags=["experiments"])
     async def all_of_them(archived: bool = False) -> dict[str, Any]:
+        if not service.store.embedded:
+            await service.look_again()
         found = sorted(service.names.values(), key=lambda run: run.experiment.created)
         shown = [run.experiment.to_json() for run in found if archived or run.experiment.status != "archived"]
         return {"experiments": shown}
 
     @api.get("/v1/experiments/{name}", summary="One experiment", tags=["experiments"])
     async def one(name: Name) -> dict[str, Any]:
-        return service.find(name).experiment.to_json()
+        return (await service.look_up(name)).experiment.to_json()
 
     @api.patch("/v1/experiments/{name}", summary="Pause, resume, pause an arm, add an arm", tags=["experiments"])
     async def change(name: Name, asked: Change, request: Request) -> dict[str, Any]:
@@ -155,7 +157,8 @@ def _moved(run: Run, status: str) -> dict[str, Any]:
 
 def _reading(api: FastAPI, service: Service) -> None:
     async def read(name: str, make: Callable[..., Any], *more: Any) -> Any:
-        return await asyncio.to_thread(_read, service, service.find(name).experiment.id, make, *more)
+        run = await service.look_up(name)
+        return await asyncio.to_thread(_read, service, run.experiment.id, make, *more)
 
     @api.get("/v1/experiments/{name}/summary", summary="Traffic, estimates, guarantee, spending", tags=["results"])
     async def summary(name: Name) -> dict[str, Any]:
@@ -181,7 +184,7 @@ def _reading(api: FastAPI, service: Service) -> None:
         responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     )
     async def export_csv(name: Name) -> StreamingResponse:
-        number = service.find(name).experiment.id
+        number = (await service.look_up(name)).experiment.id
         return StreamingResponse(_csv(service, number), media_type="text/csv; charset=utf-8")
 
     @api.get(
@@ -205,7 +208,7 @@ def _reading(api: FastAPI, service: Service) -> None:
         responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
     )
     async def events(name: Name) -> StreamingResponse:
-        service.find(name)
+        await service.look_up(name)
         return StreamingResponse(_events(service, read, name), media_type="text/event-stream")
 
 

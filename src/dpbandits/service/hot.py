@@ -14,7 +14,7 @@ from dpbandits.exact.wire import DECISION
 from dpbandits.service import tokens
 from dpbandits.service.books import SILENT, Ask, Item, Tell
 from dpbandits.service.experiment import LARGEST_RESPONSE, Experiment
-from dpbandits.service.problems import Problem
+from dpbandits.service.problems import Problem, not_running
 from dpbandits.service.service import Service
 
 __all__ = ["CODES", "MOST", "decide", "respond"]
@@ -45,8 +45,7 @@ _respond = msgspec.json.Decoder()
 
 async def decide(service: Service, name: str, body: bytes) -> bytes:
     """Decisions of an experiment, as JSON."""
-    run = service.find(name)
-    experiment = run.experiment
+    experiment = (await service.look_up(name)).experiment
     try:
         asked = _decide.decode(body or b"{}")
     except msgspec.ValidationError as error:
@@ -54,7 +53,7 @@ async def decide(service: Service, name: str, body: bytes) -> bytes:
     except msgspec.DecodeError as error:
         raise Problem(400, f"the body must be a JSON object: {error}") from None
     if experiment.status != "running":
-        raise _not_running(experiment)
+        raise not_running(experiment)
     if asked.decision is not None and DECISION.fullmatch(asked.decision) is None:
         raise InputError("decision", "must be 1 to 200 letters, digits or ._:=~- signs")
     if asked.count is not None and not 1 <= asked.count <= MOST:
@@ -65,10 +64,6 @@ async def decide(service: Service, name: str, body: bytes) -> bytes:
     return await service.ask(
         Ask(experiment.id, asked.decision, person, _level(experiment, asked.level), asked.count or 0)
     )
-
-
-def _not_running(experiment: Experiment) -> Problem:
-    return Problem(409, f"{experiment.name} is {experiment.status}: it makes no decisions", state=experiment.status)
 
 
 def _level(experiment: Experiment, level: str | float | None) -> int:
@@ -98,6 +93,9 @@ async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int,
     if many and len(sent) > MOST:
         raise Problem(413, f"a list may have at most {MOST} items, got {len(sent)}")
     read = [_item(service, one, rewards) for one in (sent if many else [sent])]
+    if FORGED in read and not service.store.embedded:
+        await service.look_again()  # another worker may just have made the experiment
+        read = [_item(service, one, rewards) for one in (sent if many else [sent])]
     items = [one for one in read if isinstance(one, Item)]
     told = iter(await service.tell(Tell(items)) if items else [])
     outcomes = [next(told) if isinstance(one, Item) else one for one in read]

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from dpbandits.errors import InputError
+from dpbandits.service.experiment import Experiment
 from dpbandits.service.writer import Overloaded, Unavailable
 
-__all__ = ["MEDIA_TYPE", "Problem", "problem_of"]
+__all__ = ["MEDIA_TYPE", "Problem", "not_running", "problem_of"]
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -34,6 +35,11 @@ class Problem(Exception):  # noqa: N818  # as RFC 9457 calls it
     def body(self) -> bytes:
         """The document as JSON."""
         return msgspec.json.encode(self.document())
+
+
+def not_running(experiment: Experiment) -> Problem:
+    """The answer to a request for a decision of an experiment that makes none."""
+    return Problem(409, f"{experiment.name} is {experiment.status}: it makes no decisions", state=experiment.status)
 
 
 def problem_of(error: Exception) -> Problem:

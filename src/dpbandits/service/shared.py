@@ -39,9 +39,10 @@ from dpbandits.service.embedded import CAPPED, Control, Tick, released_rows
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import where
 from dpbandits.service.metrics import Metrics
+from dpbandits.service.problems import Problem, not_running
 from dpbandits.service.state import State
 from dpbandits.service.store import Store
-from dpbandits.service.witness import Witness
+from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable
 
 __all__ = ["Shared"]
@@ -80,13 +81,13 @@ class Shared:
         store: Store,
         keys: Keyring,
         clock: Clock,
-        witness: Witness | None,
+        tally: Tally | None,
         runs: dict[int, Run],
         metrics: Metrics,
         *,
         reload: Callable[..., None],
     ) -> None:
-        self.store, self.keys, self.clock, self.witness, self.runs = store, keys, clock, witness, runs
+        self.store, self.keys, self.clock, self.tally, self.runs = store, keys, clock, tally, runs
         self.metrics, self._reload = metrics, reload
         self._choices, self._contents = Choices(), Contents()
         self._connection: Connection | None = None
@@ -109,7 +110,7 @@ class Shared:
                 self._connection = self.store.engine.connect()
             connection = self._connection
             hot = [job for job in jobs if isinstance(job, Ask | Tell)]
-            answers = iter(self._commit_all(connection, hot) if hot else [])
+            answers = iter(self._commit_hot(connection, hot) if hot else [])
             return [
                 self._control(connection, job)
                 if isinstance(job, Control)
@@ -125,6 +126,17 @@ class Shared:
                 connection_.invalidate()
                 connection_.close()
             raise Unavailable(f"the database cannot be reached: {type(error).__name__}") from None
+
+    def _commit_hot(self, connection: Connection, jobs: list[Ask | Tell]) -> list[Any]:
+        """In one transaction; where one of them fails for a reason of its own, each in one of its own."""
+        try:
+            return self._commit_all(connection, jobs)
+        except LOST:
+            raise
+        except Exception as error:
+            if len(jobs) == 1:
+                return [error]
+            return [answer for job in jobs for answer in self._commit_hot(connection, [job])]
 
     def _control(self, connection: Connection, job: Control) -> Any:
         try:
@@ -194,7 +206,7 @@ class Shared:
         return self._in_order(jobs, answers, told)
 
     @staticmethod
-    def _in_order(jobs: list[Ask | Tell], answers: list[bytes], told: list[tuple[str, str]]) -> list[Any]:
+    def _in_order(jobs: list[Ask | Tell], answers: list[bytes | Problem], told: list[tuple[str, str]]) -> list[Any]:
         ordered: list[Any] = []
         made, said = iter(answers), iter(told)
         for job in jobs:
@@ -237,8 +249,10 @@ class _Append:
         for ask in asks:
             key = (ask.experiment, ask.decision or "")
             rows = stored.get(key) if ask.decision is not None else None
+            run = self.books.runs[ask.experiment]
+            if rows is None and run.experiment.status != "running":
+                rows = []  # another worker has paused or stopped it
             if rows is None:
-                run = self.books.runs[ask.experiment]
                 cap = run.experiment.cap
                 silent = cap is not None and self.sent.get((ask.experiment, ask.person), 0) >= cap
                 rows = choose(run, run.state, ask, silent, self.batch.now, None, self.books._choices)
@@ -262,14 +276,15 @@ class _Append:
                 found.setdefault((made.experiment, made.decision), []).append(made)
         return {key: sorted(set(rows), key=lambda row: row.first) for key, rows in found.items()}
 
-    def shown(self, asks: list[Ask], decided: list[list[Made]]) -> list[bytes]:
+    def shown(self, asks: list[Ask], decided: list[list[Made]]) -> list[bytes | Problem]:
         """The answers. Where a client chose the name, what is stored counts: another worker may have been quicker."""
         named = [(ask.experiment, ask.decision) for ask in asks if ask.decision is not None]
         stored = self.stored(named)
-        answers = []
+        answers: list[bytes | Problem] = []
         for ask, rows in zip(asks, decided, strict=True):
-            kept = rows if ask.decision is None else stored[ask.experiment, ask.decision]
-            answers.append(shown(self.books.runs[ask.experiment].experiment, kept, self.books.keys))
+            kept = rows if ask.decision is None else stored.get((ask.experiment, ask.decision), [])
+            experiment = self.books.runs[ask.experiment].experiment
+            answers.append(shown(experiment, kept, self.books.keys) if kept else not_running(experiment))
         return answers
 
     def tell_all(self, items: list[Item]) -> list[tuple[str, str]]:
@@ -300,7 +315,7 @@ class _Append:
     def late(self, item: Item) -> bool:
         token, run = item.token, self.books.runs[item.token.experiment]
         closed = run.experiment.by_stint and 0 < token.stint < run.state.desk.stint[0]
-        return not run.experiment.takes or closed or self.batch.now > token.made / 1000 + run.experiment.window
+        return not run.experiment.active or closed or self.batch.now > token.made / 1000 + run.experiment.window
 
     def row(self, item: Item) -> tuple[Any, ...]:
         token = item.token
@@ -462,8 +477,8 @@ class Folder:
             return False
         drawn = made.draws > lead.run.draws
         lead.run = made
-        if drawn and self.books.witness is not None:
-            self.books.witness.record({experiment.witnessed: made.draws})
+        if drawn and self.books.tally is not None:
+            self.books.tally.record({experiment.tallied: made.draws})
         self.books.metrics.count(fold.batch, self.books.runs)
         return True
 
@@ -565,7 +580,7 @@ class _Fold:
         elif not folds:
             found = "apart"
         else:
-            level = float(experiment.costs[came.level])
+            level = experiment.level_values[came.level]
             now = came.received / 1000
             used = state.receive(came.arm, came.stint, made, self.value(came), level, now, noise)
             found = "used" if used else "late"

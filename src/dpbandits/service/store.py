@@ -56,7 +56,10 @@ class Store:
 
     def _engine(self, *, writes: bool) -> Engine:
         if not self.embedded:
-            return sa.create_engine(self.url, pool_pre_ping=True, pool_size=4, max_overflow=8, pool_timeout=BUSY)
+            seen = {} if writes else {"isolation_level": "REPEATABLE READ"}  # readers see one state throughout
+            return sa.create_engine(
+                self.url, pool_pre_ping=True, pool_size=4, max_overflow=8, pool_timeout=BUSY, **seen
+            )
         if self.path is None:
             made = sa.create_engine("sqlite://", poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
         else:

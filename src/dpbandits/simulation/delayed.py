@@ -19,7 +19,7 @@ COLUMNS = 6
 
 
 def room(horizon: int) -> Floats:
-    """Room for what is on its way in that many rounds. The system gives memory only to the rows that are used."""
+    """An array for the responses that are on their way. The system gives memory only to rows that are used."""
     return np.empty((horizon, COLUMNS))
 
 
@@ -42,9 +42,9 @@ def play_delayed(
     """Play to the last checkpoint; write the pulls of each arm so far at each one, (checkpoints, arms).
 
     The decision of round t is made at the time t. Its response comes at t plus a delay, and never with probability
-    ``loss``. Before each decision everything is folded that has come by then, in the order of time. A decision whose
-    response does not come in time waits until its window has passed. ``on_the_way`` is room for what has not come: as
-    many rows as rounds.
+    ``loss``. Before each decision, all responses that have come by then are folded, in the order of time. A decision
+    whose response does not come in time waits until its window has passed. ``on_the_way`` holds the responses that
+    have not come: as many rows as rounds.
     """
     count = mark = 0
     for t in range(1, checkpoints[len(checkpoints) - 1] + 1):
@@ -76,7 +76,7 @@ def play_delayed(
 
 
 def fold(curator: Curator, desk: Desk, row: Floats, noise: Rng) -> None:
-    """What has come is received; a decision whose time is over without a response is no longer waited for."""
+    """Receive a response. A row without one is a decision whose window has passed: stop waiting for it."""
     arm = int(row[ARM])
     if math.isnan(row[RESPONSE]):
         desk.out[arm] -= 1

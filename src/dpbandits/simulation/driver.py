@@ -65,16 +65,16 @@ def simulate(
     ``policy`` is a name in any spelling, ``module:function``, a function that makes a policy, or a policy; its options
     are keywords (``alpha=2``) or a mapping. ``arms`` are means, distributions, a mapping of names to them, a data frame
     or file to replay, or a text as on the command line, and ``levels`` a list or a text. The option
-    ``epsilon_min="auto"`` is chosen by the HeLDP paper's rule for these levels. ``checkpoints`` is how many, spaced
-    evenly in the logarithm of t, or which. With a ``delay``, a share of ``loss`` or a ``window`` the responses come
+    ``epsilon_min="auto"`` is chosen by the HeLDP paper's rule for these levels. ``checkpoints`` is their number, spaced
+    evenly in the logarithm of t, or a list. With a ``delay``, a share of ``loss`` or a ``window`` the responses come
     late or never, and the rules of ``dpbandits.live`` are played. The same seed gives the same numbers, whatever the
     number of workers; ``seed=None`` draws one, which the trace shows. ``engine="python"`` plays without the compiler.
     ``progress`` is called with the number of finished runs and of all.
 
     >>> trace = simulate("ucb1", arms={"red": 0.9, "green": 0.6}, horizon=1000, runs=10, seed=0)
     >>> trace
-    Trace: ucb1 on 0.9,0.6, 1,000 rounds, 10 runs, seed 0
-      regret 22.23 ± 1.32 (standard error), at most 28.2
+    Trace: UCB1 on 0.9,0.6, 1,000 rounds, 10 runs, seed 0
+      regret 22.2 ± 1.3 (standard error), at most 28.2
       the best arm is red, found in 10 of 10 runs; it got 92.6 % of the rounds
       not private
     """
@@ -99,9 +99,9 @@ def simulate_all(
     shape = (runs, simulation.marks.size, len(simulation.arms))
     if math.prod(shape) > LARGEST:
         raise InputError("runs", f"must be fewer: {runs} of them need {8 * math.prod(shape) / 1e9:.0f} GB, got {runs}")
+    started = time.perf_counter()  # compiling is part of the time that a user waits
     player = Player.of(simulation, engine)
     pulls = np.zeros(shape, np.int64)
-    started = time.perf_counter()
 
     def one(run: int) -> int:
         pulls[run] = player.play(run)
@@ -131,7 +131,7 @@ def _number(name: str, value: Any) -> Any:
 
 
 def _spread(one: Callable[[int], int], runs: int, workers: int, progress: Progress | None) -> list[int]:
-    """Do all runs on ``workers`` threads (compiled code does not hold the interpreter); the runs that were finished."""
+    """Do all runs on ``workers`` threads (compiled code releases the interpreter lock); the runs that were finished."""
     finished: list[int] = []
     stop = threading.Event()
 

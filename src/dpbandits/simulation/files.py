@@ -27,6 +27,7 @@ def save(trace: Trace, path: str | Path) -> None:
     record = {
         "format": FORMAT,
         "simulation": trace.simulation.to_json(),
+        "guarantee": trace.guarantee.to_json(),
         "runs": trace.runs,
         "seconds": trace.seconds,
         "version": trace.version,

@@ -1,4 +1,4 @@
-"""The interaction loop, in plain Python; also compiled."""
+"""The interaction loop. It runs in plain Python, and compiled."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ def _read(function: FunctionType, names: _Names) -> list[tuple[str, Any]]:
 
 
 def _is_library_builtin(value: Any) -> bool:
-    """Whether this is a function that Python or one of the packages has in compiled form, and not one made of it."""
+    """Whether this is a compiled function of Python or of one of the packages, and not an object that a user made."""
     if isinstance(value, np.ufunc):
         return any(getattr(sys.modules.get(name), value.__name__, None) is value for name in ("numpy", "scipy.special"))
     return (

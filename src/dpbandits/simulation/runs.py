@@ -66,7 +66,7 @@ class Player:
         from dpbandits.simulation import compiled  # Numba takes half a second to import
 
         parts = _parts(simulation)
-        # One round here, so that it is compiled here: a worker that compiles may wait for an import of the caller's.
+        # One round is played here, so that it is compiled in this thread: a worker might wait for an import of it.
         try:
             player = cls(simulation, engine, compiled.compiled(plain, *parts))
             with compiled.uninterrupted():

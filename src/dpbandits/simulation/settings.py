@@ -107,6 +107,7 @@ class Setting:
     help: str
     write: Callable[[Any], Any] = lambda value: value
     required: bool = False
+    form: str = "N"  # what is written after the option
 
 
 @dataclass(frozen=True)
@@ -128,34 +129,49 @@ class Simulation:
             "0.9,0.8 or bernoulli(0.9)+5*beta(4,1) or @ren2020-mixed or log.csv.",
             Arms.to_json,
             required=True,
+            form="ARMS",
         ),
     ]
     horizon: Annotated[int, Setting(_read_horizon, "Rounds of a run.", required=True)]
-    epsilon: Annotated[float | None, Setting(_read_epsilon, "Privacy level, where the policy has one for all.")] = None
-    options: Annotated[Mapping[str, Any], Setting(_read_options, "An option of the policy; repeatable.", dict)] = field(
-        default_factory=dict
-    )
+    epsilon: Annotated[
+        float | None, Setting(_read_epsilon, "Privacy level, where the policy has one for all.", form="E")
+    ] = None
+    options: Annotated[
+        Mapping[str, Any], Setting(_read_options, "An option of the policy; repeatable.", dict, form="NAME=VALUE")
+    ] = field(default_factory=dict)
     levels: Annotated[
         Population | None,
-        Setting(levels_of, "Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).", _text),
+        Setting(
+            levels_of,
+            "Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).",
+            _text,
+            form="LEVELS",
+        ),
     ] = None
     seed: Annotated[int, Setting(_read_seed, "Seed of all random numbers.")] = 0
     reward_range: Annotated[
         tuple[float, float] | None,
-        Setting(_read_range, "LOW,HIGH: clip rewards to this and map it to [0,1].", _listed),
+        Setting(_read_range, "Clip rewards to this range and map it to [0,1].", _listed, form="LOW,HIGH"),
     ] = None
-    arm_order: Annotated[str, Setting(_read_order, "Of the arms in each run: shuffled or given.")] = "shuffled"
+    arm_order: Annotated[str, Setting(_read_order, "Order of the arms in each run.", form="|".join(ARM_ORDERS))] = (
+        "shuffled"
+    )
     checkpoints: Annotated[
         int | tuple[int, ...], Setting(_read_checkpoints, "How many points of the curve.", _listed)
     ] = 100
     delay: Annotated[
         Delay | None,
         Setting(
-            _read_delay, "Rounds until a response comes: constant(100), exponential(100) or lognormal(100,1).", _text
+            _read_delay,
+            "Rounds until a response comes: constant(100), exponential(100) or lognormal(100,1).",
+            _text,
+            form="DELAY",
         ),
     ] = None
-    loss: Annotated[float, Setting(_read_loss, "Share of the responses that never come.")] = 0.0
-    window: Annotated[float | None, Setting(_read_window, "Rounds for which a response is waited for.")] = None
+    loss: Annotated[float, Setting(_read_loss, "Share of the responses that never come.", form="SHARE")] = 0.0
+    window: Annotated[
+        float | None, Setting(_read_window, "Rounds for which a response is waited for.", form="ROUNDS")
+    ] = None
 
     @classmethod
     def of(cls, policy: str | lookup.Factory | Policy, **given: Any) -> Self:
@@ -193,7 +209,7 @@ class Simulation:
         return replace(self, options=chosen)
 
     def _check(self) -> None:
-        """Refuse what does not fit together, before the first round is played."""
+        """Refuse settings that contradict each other, before the first round is played."""
         at_least("horizon", self.horizon, len(self.arms))
         self._check_levels()
         self._check_rewards()
@@ -260,10 +276,11 @@ class Simulation:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The policy's guarantee, with what the range adds to it."""
-        if self.reward_range is None:
-            return self.policy.guarantee
-        return self.policy.guarantee.within(*self.reward_range)
+        """The policy's guarantee, with what the range adds to it. What is computed from a log has none."""
+        promise = self.policy.guarantee
+        if self.reward_range is not None:
+            promise = promise.within(*self.reward_range)
+        return promise if self.arms.log is None else promise.from_log()
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready; ``from_json`` reads it back."""

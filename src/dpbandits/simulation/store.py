@@ -1,4 +1,4 @@
-"""Files that are whole and are what was asked for, or are not used: where compiled code is kept between processes.
+"""Where compiled code is kept between processes. A file that is damaged or is not the one asked for is not used.
 
 Each entry is one file, named by its key. A file is written aside and then renamed, so that no reader sees half of it.
 It holds its key and a checksum, so that a truncated, exchanged or foreign file is recognised. Processes share no index,
@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Contents", "Store", "folder"]
+__all__ = ["CodeStore", "Contents", "folder"]
 
 MAGIC = b"dpbandits code 1\n"
 SUFFIX = ".code"
@@ -40,11 +40,11 @@ class Contents(NamedTuple):
     bytes: int
 
 
-class Store:
+class CodeStore:
     """Entries in one folder. No method raises because of what the folder holds, or because it cannot be written.
 
     >>> with tempfile.TemporaryDirectory() as name:
-    ...     store = Store(Path(name))
+    ...     store = CodeStore(Path(name))
     ...     store.write("ab" * 32, b"machine code")
     ...     store.read("ab" * 32), store.read("cd" * 32), store.contents().entries, store.clear().entries
     (b'machine code', None, 1, 1)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.display import amount
+from dpbandits.formats import amount
 from dpbandits.types import Floats
 
 __all__ = ["DISASTER", "Tail", "tail_of"]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbandits import __version__
-from dpbandits.display import card, plus_minus, shortened, sparkline
+from dpbandits.display import card, shortened, sparkline
 from dpbandits.errors import MissingExtraError
-from dpbandits.plotting import Line, draw_lines, look
+from dpbandits.formats import amount, estimate, plural
+from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, nth_look, show_legend
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.simulation.settings import Simulation
 from dpbandits.simulation.tails import Tail, tail_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from dpbandits.bounds import Bound
 
 QUANTILES = (0.05, 0.5, 0.95)
+TRACE = "dpbandits-trace"  # marks a trace's line among those of its axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +116,16 @@ class Trace:
     @property
     def label(self) -> str:
         """The policy and the level at which it runs."""
+        return self._at_level(self.policy)
+
+    @property
+    def title(self) -> str:
+        """The same as papers write it, for figures."""
+        return self._at_level(self.simulation.policy.title)
+
+    def _at_level(self, name: str) -> str:
         epsilon = self.options.get("epsilon")
-        return self.policy if epsilon is None else f"{self.policy} (ε = {epsilon:g})"
+        return name if epsilon is None else f"{name} (ε = {epsilon:g})"
 
     @property
     def tail(self) -> Tail:
@@ -186,13 +196,13 @@ class Trace:
     def summary(self) -> list[str]:
         """The outcome in a few lines: the regret, and which arm won."""
         final, names, some = self.final_regret, shortened(", ".join(self.best_arms), 60), len(self.best_arms) > 1
-        error = plus_minus(self.stderr[-1], final.mean(), " (standard error)")
+        mean = estimate(float(final.mean()), float(self.stderr[-1]))
         best = f"the best arms are {names}" if some else f"the best arm is {names}"
         share = f"{'they' if some else 'it'} got {100 * self.best_arm_fraction:.1f} % of the rounds"
         return [
-            f"regret {final.mean():.6g}{error}, at most {final.max():.6g}",
+            f"regret {mean}{' (standard error)' if '±' in mean else ''}, at most {amount(float(final.max()))}",
             *([str(self.tail)] if self.runs > 1 else []),
-            f"{best}, found in {self.found} of {self.runs} run{'s' if self.runs > 1 else ''}; {share}",
+            f"{best}, found in {self.found} of {plural(self.runs, 'run')}; {share}",
         ]
 
     def __repr__(self) -> str:
@@ -203,11 +213,9 @@ class Trace:
 
     def _lines(self) -> list[str]:
         about = f"{self.label} on {shortened(self.simulation.arms.text, 48)}"
-        runs = f"{self.runs} run{'s' if self.runs > 1 else ''}"
-        promise = self.guarantee
-        private = "not private" if promise.trust == "none" else f"{promise.trust} privacy, {promise.size}"
+        runs = plural(self.runs, "run")
         head = f"Trace: {about}, {self.horizon:,} rounds, {runs}, seed {self.simulation.seed}"
-        return [head, *(f"  {line}" for line in (*self.summary(), private))]
+        return [head, *(f"  {line}" for line in (*self.summary(), self.guarantee.in_short))]
 
     def bounds(self) -> list[Bound]:
         """The theorems on this policy's regret here, in the unit of rewards mapped from ``reward_range`` to [0, 1]."""
@@ -227,20 +235,31 @@ class Trace:
     def plot(self, ax: Axes | None = None, *, label: str | None = None, bounds: bool = False) -> Axes:
         """Mean regret over time with a band of two standard errors, on logarithmic time.
 
-        With ``bounds``, also the theorems on the policy's regret here, on a logarithmic axis: its upper bounds dotted,
-        the lower bounds dashed in grey.
+        On axes of one's own the title is left as it is, and so are labels and scales that were set before. With
+        ``bounds``, also the theorems on the policy's regret here, on a logarithmic axis: its upper bounds dotted, the
+        lower bounds dashed in grey.
         """
         if ax is None:
             ax = self._axes()
+        self._label(ax)
+        number = sum(line.get_gid() == TRACE for line in ax.get_lines())  # traces that are drawn already
+        drawn = nth_look(number)
         mean, band = self.regret.mean(axis=0), 2 * np.nan_to_num(self.stderr)
-        (line,) = ax.plot(self.checkpoints, mean, label=label or self.label)
+        (line,) = ax.plot(
+            self.checkpoints,
+            mean,
+            label=label or self.title,
+            color=COLOURS[drawn.colour],
+            linestyle=DASHES[drawn.dashes],
+            marker=MARKERS[drawn.marker] or None,
+            markevery=max(mean.size // 8, 1),
+            gid=TRACE,
+        )
         ax.fill_between(self.checkpoints, mean - band, mean + band, color=line.get_color(), alpha=0.2, linewidth=0)
         if bounds:
-            from matplotlib.colors import to_hex
-
-            draw_lines(ax, self._bound_lines(to_hex(line.get_color())))
+            draw_lines(ax, self._bound_lines(COLOURS[drawn.colour]))
             ax.set_yscale("log")
-        ax.legend(frameon=False, fontsize="small" if bounds else None)
+        show_legend(ax, 8)
         return ax
 
     def _axes(self) -> Axes:
@@ -251,13 +270,20 @@ class Trace:
         ax = plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
         simulation = self.simulation
         named = f" (best: {shortened(', '.join(self.best_arms), 30)})" if simulation.arms.named else ""
-        arms = f"{shortened(simulation.arms.text, 60)}{named}"
-        ax.set_title(f"{arms}, {self.runs} runs, seed {simulation.seed}, dpbandits {self.version}", fontsize=9)
-        ax.set_xlabel("round t")
-        ax.set_ylabel("regret")
-        ax.set_xscale("log")
+        facts = f"{plural(self.runs, 'run')}, seed {simulation.seed}, dpbandits {self.version}"
+        void = f"\n{self.guarantee.in_short}" if self.guarantee.void else ""
+        ax.set_title(f"{shortened(simulation.arms.text, 60)}{named}, {facts}{void}", fontsize=9)
         look(ax)
         return ax
+
+    def _label(self, ax: Axes) -> None:
+        """Name both axes and take the logarithm of time, unless the axes' owner has drawn or named something."""
+        if not ax.get_lines() and not ax.get_xlabel() and ax.get_xscale() == "linear":
+            ax.set_xscale("log")
+        if not ax.get_xlabel():
+            ax.set_xlabel("round t")
+        if not ax.get_ylabel():
+            ax.set_ylabel("regret (reward units)")
 
     def _bound_lines(self, colour: str) -> list[Line]:
         """The bounds over time; those that nearly coincide share a line."""

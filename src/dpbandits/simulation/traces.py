@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpbandits.display import amount, plus_minus, shortened, sparkline
+from dpbandits.display import shortened, sparkline
 from dpbandits.errors import MissingExtraError
-from dpbandits.plotting import Line, draw_lines, look
+from dpbandits.formats import amount, estimate
+from dpbandits.plotting import Line, draw_lines, look, show_legend
 from dpbandits.simulation.tails import share_of
 from dpbandits.simulation.trace import Trace
 
@@ -29,9 +30,11 @@ class Traces(dict[str, Trace]):
 
     >>> from dpbandits.simulation import simulate
     >>> Traces({"UCB1": simulate("ucb1", arms={"red": 0.9, "green": 0.6}, horizon=1000, runs=10, seed=0)})
-    policy  mean regret   largest regret  best arm                privacy
-    UCB1    22.2 ± 1.32   28.2            red, found in 10 of 10  not private
+    policy  mean regret  largest regret  best arm                privacy
+    UCB1    22.2 ± 1.3   28.2            red, found in 10 of 10  not private
     """
+
+    columns = COLUMNS
 
     def rows(self) -> list[list[str]]:
         """What the table says about each trace: regret, the best arm, and privacy."""
@@ -67,7 +70,7 @@ class Traces(dict[str, Trace]):
         ax.set_ylabel("regret")
         ax.set_xscale("log")
         ax.set_yscale("log")
-        ax.legend(frameon=False, fontsize="small")
+        show_legend(ax, 8)
         return ax
 
     def _axes(self) -> Axes:
@@ -82,7 +85,8 @@ class Traces(dict[str, Trace]):
         seeds = {trace.simulation.seed for trace in self.values()}
         versions = {trace.version for trace in self.values()}
         facts = f"seed {', '.join(map(str, sorted(seeds)))}, dpbandits {', '.join(sorted(versions))}"
-        ax.set_title(f"{about}, {facts}", fontsize=9)
+        voids = sorted({trace.guarantee.in_short for trace in self.values() if trace.guarantee.void})
+        ax.set_title("\n".join([f"{about}, {facts}", *voids]), fontsize=9)
         return ax
 
     def __repr__(self) -> str:
@@ -105,10 +109,10 @@ def _row(trace: Trace) -> list[str]:
     final, promise = trace.final_regret, trace.guarantee
     best = shortened(", ".join(trace.best_arms), 40)
     return [
-        amount(float(final.mean())) + plus_minus(trace.stderr[-1], final.mean()),
+        estimate(float(final.mean()), float(trace.stderr[-1])),
         amount(trace.tail.quantile),
         amount(float(final.max())),
         share_of(trace.tail.disasters),
         f"{best}, found in {trace.found} of {trace.runs}",
-        "not private" if promise.trust == "none" else f"{promise.trust}, {promise.size}",
+        promise.in_short if promise.void or promise.trust == "none" else f"{promise.trust}, {promise.size}",
     ]

@@ -1,4 +1,4 @@
-"""Many short plays of one policy on given rewards: what a statistical audit needs. Plain Python; also compiled."""
+"""Many short plays of one policy on given rewards: what a statistical audit needs; also compiled."""
 
 from __future__ import annotations
 

@@ -52,6 +52,7 @@ def subjects() -> list[Case]:
         Case(policies.heldp_ucb_bs, wide, levels="normal(1,1)"),
         Case(policies.adap_ucb, wide, reward_range=(-2.0, 3.0)),
         Case(policies.dp_ucb_int, settings={"epsilon": 4.0}),  # releases from the first rewards on
+        Case(policies.dp_ucb_int, settings={"epsilon": 4.0, "cover_noise": True}),
     ]
     return cases
 

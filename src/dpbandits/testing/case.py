@@ -44,7 +44,7 @@ class Case:
         return lookup.sample(self.factory, **{**common, **given})
 
     def environment(self, arms: str | None = None) -> Bernoulli | Mixed:
-        """The arms, for users some of whom the heterogeneous policies do not listen to."""
+        """The arms, with some users whose responses the heterogeneous policies discard."""
         return Arms.of(arms or self.arms).environment(parse_levels(self.levels), self.reward_range)
 
 
@@ -53,7 +53,7 @@ Law = Callable[[Case], None]
 
 
 def streams(*seed: int, count: int = 3) -> tuple[Rng, ...]:
-    """As many independent generators."""
+    """This many independent generators."""
     return tuple(np.random.default_rng([*seed, stream]) for stream in range(count))
 
 

@@ -10,7 +10,7 @@ from dpbandits.curators.awaiting import awaiting
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments.delays import parse_delay
 from dpbandits.exact import SystemNoise
-from dpbandits.live import Decision, Desk, Live
+from dpbandits.live import Desk, Live, OpenDecision
 from dpbandits.numerics import GRID, on_grid, unit
 from dpbandits.parts import copied
 from dpbandits.policies import lookup
@@ -27,7 +27,7 @@ LOSS = 0.2
 
 
 def session_frozen_halfway_is_the_simulation(case: Case) -> None:
-    """Asked and told one round at a time, frozen and thawed in the middle of it, a policy ends where the loop does."""
+    """A session that is frozen and thawed halfway ends in the same state as the simulation."""
     policy, environment, seed = case.policy(), case.environment(), 2
     noise, choices = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
     pulls = np.zeros((1, policy.arms), np.int64)
@@ -99,7 +99,7 @@ def what_comes_too_late_changes_nothing_but_its_count(case: Case) -> None:
 
 
 def a_stint_is_released_over_the_responses_that_came(case: Case) -> None:
-    """Where stints are released as a whole: after its window, over those that came, in whatever order they did."""
+    """A curator that releases whole stints closes one after its window, over the responses that came, in any order."""
     if not case.policy().curator.by_stint:
         return
     memories = []
@@ -117,7 +117,7 @@ def a_stint_is_released_over_the_responses_that_came(case: Case) -> None:
     assert same_memory(*memories), "the order in which rewards came shows in the release"
 
 
-def _new_stint(live: Live, noise: Rng, choices: Rng) -> list[Decision]:
+def _new_stint(live: Live, noise: Rng, choices: Rng) -> list[OpenDecision]:
     """All decisions of a stint that asks for at least two responses, and two more, none of them answered."""
     while True:
         first = live.decide(1000.0, noise, choices)
@@ -165,6 +165,8 @@ class _Held:
 
     def laplace(self, loc: float, scale: float) -> Any:
         return _HeldSum(float(self._sums.random()))
+
+    normal = laplace
 
 
 class _HeldSum:

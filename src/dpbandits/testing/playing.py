@@ -86,7 +86,7 @@ def choices_are_in_range(case: Case) -> None:
 
 
 class _Checked:
-    """An agent whose answers are looked at."""
+    """An agent whose answers are checked."""
 
     def __init__(self, agent: object) -> None:
         self.agent = agent
@@ -100,7 +100,7 @@ class _Checked:
 
 
 def two_starts_share_no_memory(case: Case) -> None:
-    """What one run learns, another does not know."""
+    """Two policies from one factory do not share arrays."""
     one, two = case.policy(), case.policy()
     for part in (one.agent, one.curator):
         for other in (two.agent, two.curator):
@@ -143,7 +143,7 @@ BAD: dict[str, tuple[object, ...]] = {
 
 
 def bad_parameters_are_refused_by_name_and_value(case: Case) -> None:
-    """One line with the name and the value, at the start."""
+    """A bad parameter is refused at the start, by one line with its name and its value."""
     for name in filter(lambda name: lookup.takes(case.factory, name), BAD):
         for value in BAD[name]:
             error = _refusal(case, name, value)

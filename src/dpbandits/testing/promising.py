@@ -10,9 +10,12 @@ import numpy as np
 
 from dpbandits.audit import attack, releases, verify
 from dpbandits.audit.instruments import NotVerifiableError
+from dpbandits.audit.memory import RAW, named_arrays
+from dpbandits.audit.reading import Looks, read_agent
 from dpbandits.audit.subjects import claim_of
+from dpbandits.audit.symbols import Refused
 from dpbandits.audit.verdict import Verdict
-from dpbandits.audit.verify import HORIZON
+from dpbandits.audit.witness import looks
 from dpbandits.parts import copied
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
@@ -24,15 +27,44 @@ ALPHA = 1e-6  # probability with which the statistical law refuses a correct pol
 
 
 def agent_is_blind_to_raw_fields(case: Case) -> None:
-    """Poison in the curator's ``raw_`` fields changes no choice."""
+    """What the agent does, and what it is told, depends on released memory alone.
+
+    The source is read: an agent may ask the curator five questions, and the answers may read no ``raw_`` field. Code
+    that cannot be read is played: with other raw memory, and with rewards that differ while all releases are the same.
+    """
     policy = case.policy()
-    play(policy, case.environment(), np.array([300]), streams(4), quick=False)
-    poisoned: Any = copied(policy.curator)
-    for name in poisoned._fields:
-        if name.startswith("raw_"):
-            getattr(poisoned, name)[...] = 10**6
-    acts = [copied(policy.agent).act(curator, 301, np.random.default_rng(5)) for curator in (policy.curator, poisoned)]
-    assert acts[0] == acts[1], "the agent looks at raw fields"
+    try:
+        read_agent(policy)
+    except Looks as found:
+        raise AssertionError(f"the agent looks at raw fields: {found}") from None
+    except Refused:
+        pass  # it is played
+    rng = np.random.default_rng(5)
+    for rounds in (3, 17, 60, 300):
+        play(policy, case.environment(), np.array([rounds]), streams(4), quick=False)
+        told = _told(policy, policy.curator, rounds)
+        for _ in range(4):
+            changed: Any = copied(policy.curator)
+            for name, array in named_arrays(changed):
+                if name.startswith(RAW):
+                    array[...] = (array + rng.integers(1, 50, array.shape)) % (10 ** rng.integers(1, 7))
+            assert told == _told(policy, changed, rounds), "the agent looks at raw fields"
+        policy = case.policy()
+    seen = looks(policy)
+    assert seen is None, f"the agent depends on rewards beside what is released: {seen}"
+
+
+def _told(policy: Policy, curator: Any, t: int) -> str:
+    """What the agent would do now, and all that it can ask."""
+    agent: Any = copied(policy.agent)
+    acts = agent.act(curator, t + 1, np.random.default_rng(5))
+    answers = [
+        (curator.mean(arm), curator.samples(arm, ahead), curator.width(arm, 1.0, ahead), curator.lowest(arm, ahead))
+        for arm in range(policy.arms)
+        for ahead in (0, 3)
+        if curator.ready(arm, 1.0)
+    ]
+    return repr((acts, [array.tolist() for _, array in named_arrays(agent)], answers))
 
 
 def guarantee_is_complete(case: Case) -> None:
@@ -51,24 +83,24 @@ def guarantee_is_complete(case: Case) -> None:
 
 
 def exact_verifier_proves_the_claim(case: Case) -> None:
-    """The exact worst case at a small size is at most the claim, and, where nothing is lost in composition, near it."""
+    """The exact worst case is at most the claim, and, where nothing is lost in composition, near it.
+
+    Where there is no proof, because the noise or the code cannot be followed, there must be no witness either.
+    """
     if case.policy().guarantee.trust == "none":
         return
-    try:
-        verdict = _verified(case.factory, tuple(case.settings.items()))
-    except NotVerifiableError:
-        return  # this noise or this agent has no exact verifier yet; the statistical audit still holds it to its claim
-    assert verdict.verdict == "proved", f"the exact verifier says:\n{verdict}"
-    assert verdict.released is None or verdict.released <= verdict.claim * (1.0 + 1e-9), (
-        f"releases lose more:\n{verdict}"
-    )
+    verdict = _verified(case.factory, tuple(case.settings.items()))
+    assert not verdict.violated, f"the exact verifier says:\n{verdict}"
+    if verdict.verdict not in ("proved", "vacuous"):
+        return
     least = 0.0 if verdict.delta else 0.9 * verdict.claim  # with a delta, the claim holds for ever and is not reached
-    assert verdict.epsilon > least, f"the worst case is far below the claim, or nothing was released:\n{verdict}"
+    worst = max(verdict.epsilon or 0.0, verdict.released or 0.0)
+    assert worst > least, f"the worst case is far below the claim, or nothing was released:\n{verdict}"
 
 
 @functools.cache
 def _verified(factory: lookup.Factory, settings: tuple[tuple[str, Any], ...]) -> Verdict:
-    return verify(_small(Case(factory, settings=dict(settings)), HORIZON))
+    return verify(_small(Case(factory, settings=dict(settings)), 64))
 
 
 def _small(case: Case, horizon: int) -> Policy:

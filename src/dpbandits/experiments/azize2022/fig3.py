@@ -86,7 +86,7 @@ def _edge() -> float:
 
 def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
     """Regret and lower bounds against epsilon."""
-    panel = against("regret", "Regret at 10^7 rounds", "ε", {"AdaP-KLUCB": {float(e): traces[e] for e in traces}})
+    panel = against("regret", "Regret after 10⁷ rounds", "ε", {"AdaP-KLUCB": {float(e): traces[e] for e in traces}})
     x = np.geomspace(EPSILONS[0], EPSILONS[-1], 60)
     problems = [Problem.bernoulli(MEANS, HORIZON, epsilon=float(epsilon)) for epsilon in x]
     bounds = [

@@ -11,9 +11,9 @@ from dpbandits.experiments.claims import (
     NOT_REPRODUCED,
     REPRODUCED,
     Claim,
-    Comparison,
     Estimate,
     Finding,
+    Part,
     at_most,
     below,
     growth,
@@ -21,7 +21,7 @@ from dpbandits.experiments.claims import (
     ratio,
     regret,
 )
-from dpbandits.experiments.panels import Panel, regrets
+from dpbandits.experiments.panels import Panel, regrets, title_of
 from dpbandits.experiments.printed import Printed, one_horizon, ratio_panel
 from dpbandits.experiments.twenty_arms import (
     BERNOULLI,
@@ -243,7 +243,7 @@ def _silent() -> Finding:
     for text in THRESHOLDS:
         share = 1.0 - parse_levels(text).accepted(0.0, strictly=True)
         verdict = REPRODUCED if abs(share - 0.2) <= 0.005 else NOT_REPRODUCED
-        comparisons.append(Comparison(text, verdict, f"{100 * share:.1f} %"))
+        comparisons.append(Part(text, verdict, f"{100 * share:.1f} %"))
     return SILENT.finding(*comparisons)
 
 
@@ -252,12 +252,12 @@ def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
     panels = []
     for letter, kind in (("a", "l"), ("b", "b")):
         lines = {"UCB1 (not private)": traces["ucb1"]} | {f"ε = {e:g}": traces[f"{kind}:{e:g}"] for e in SWEEP}
-        panels.append(regrets(letter, f"({letter}) {NAMES[kind]}, one level for all", lines))
+        panels.append(regrets(letter, f"({letter}) {title_of(NAMES[kind])}, one level for all", lines))
     for letter, epsilon in (("c", 2.0), ("d", 0.2)):
         lines = {"UCB1 (not private)": traces["mixed:ucb1"]}
-        lines |= {NAMES[kind]: traces[f"mixed:{kind}:{epsilon:g}"] for kind in NAMES}
+        lines |= {title_of(NAMES[kind]): traces[f"mixed:{kind}:{epsilon:g}"] for kind in NAMES}
         panels.append(regrets(letter, f"({letter}) ε = {epsilon:g}, mixed arms", lines))
     for letter, levels, kind in (("e", DISCRETE, "l"), ("f", DISCRETE, "b"), ("g", NORMAL, "l"), ("h", NORMAL, "b")):
         lines = {f"ε_min = {least:g}": traces[f"{levels}:{kind}:{least:g}"] for least in THRESHOLDS[levels]}
-        panels.append(regrets(letter, f"({letter}) {NAMES[kind]}, levels {levels}", lines))
+        panels.append(regrets(letter, f"({letter}) {title_of(NAMES[kind])}, levels {levels}", lines))
     return [*panels, ratio_panel("i", "(i) not in the paper: ratios against rounds", _printed(traces))]

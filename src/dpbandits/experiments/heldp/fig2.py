@@ -15,16 +15,16 @@ from dpbandits.experiments.claims import (
     REPRODUCED,
     UNDECIDED,
     Claim,
-    Comparison,
     Estimate,
     Finding,
+    Part,
     only_in_full,
     orderings,
     regret,
     runs_needed,
 )
 from dpbandits.experiments.heldp.fig1 import DISCRETE, NAMES, NORMAL, THRESHOLDS, population_cells
-from dpbandits.experiments.panels import Line, Panel
+from dpbandits.experiments.panels import Line, Panel, title_of
 from dpbandits.experiments.twenty_arms import HORIZON, ORDER
 from dpbandits.simulation import Trace
 from dpbandits.types import Floats
@@ -115,13 +115,13 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     return [first, orderings(CHOICE, pairs)]
 
 
-def _near(ours: Estimate) -> Comparison:
+def _near(ours: Estimate) -> Part:
     """Whether R^2 is at most 0.001 away from the printed one."""
     if abs(ours.value - PRINTED) + ours.margin <= MATTERS:
-        return Comparison("", REPRODUCED, str(ours))
+        return Part("", REPRODUCED, str(ours))
     if abs(ours.value - PRINTED) - ours.margin > MATTERS:
-        return Comparison("", NOT_REPRODUCED, str(ours))
-    return Comparison("", UNDECIDED, str(ours), runs_needed(Estimate(MATTERS, ours.error, ours.runs)))
+        return Part("", NOT_REPRODUCED, str(ours))
+    return Part("", UNDECIDED, str(ours), runs_needed(Estimate(MATTERS, ours.error, ours.runs)))
 
 
 def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
@@ -133,7 +133,7 @@ def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
             chosen = [f"{levels}:{kind}:{least:g}" for least in THRESHOLDS[levels]]
             finals = [regret(traces[name]) for name in chosen]
             y, error = np.array([f.value for f in finals]), 2 * np.array([f.error for f in finals])
-            label = f"{policy}, {levels}"
+            label = f"{title_of(policy)}, {levels}"
             lines.append(Line(label, np.array([v[name] for name in chosen]), y, y - error, y + error, "points"))
             names[label] = [f"ε_min = {least:g}" for least in THRESHOLDS[levels]]
     line = fit(np.concatenate([each.x for each in lines]), np.concatenate([each.y for each in lines]))

@@ -20,7 +20,7 @@ from dpbandits.experiments.claims import (
     regret,
     within,
 )
-from dpbandits.experiments.panels import Panel, regrets
+from dpbandits.experiments.panels import Panel, regrets, title_of
 from dpbandits.experiments.printed import Printed, one_horizon, ratio_panel
 from dpbandits.experiments.twenty_arms import (
     BERNOULLI,
@@ -191,14 +191,14 @@ def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
     def compared(letter: str, arms: str, epsilon: float) -> Panel:
         first = f"{arms}:" if arms else ""
         lines = {"UCB1 (not private)": traces[f"{first}ucb1"]}
-        lines |= {NAMES[kind]: traces[f"{first}{kind}:{epsilon:g}"] for kind in NAMES}
+        lines |= {title_of(NAMES[kind]): traces[f"{first}{kind}:{epsilon:g}"] for kind in NAMES}
         problem = Problem.bernoulli(MEANS, horizon, epsilon=epsilon)
         limits = [local.ldp_ucb_l(problem), local.ldp_ucb_b(problem)]
         return regrets(letter, f"({letter}) ε = {epsilon:g}, {arms or 'Bernoulli'} arms", lines, limits)
 
     def swept(letter: str, kind: str) -> Panel:
         lines = {"UCB1 (not private)": traces["ucb1"]} | {f"ε = {e:g}": traces[f"{kind}:{e:g}"] for e in SWEEP}
-        return regrets(letter, f"({letter}) {NAMES[kind]}, Bernoulli arms", lines)
+        return regrets(letter, f"({letter}) {title_of(NAMES[kind])}, Bernoulli arms", lines)
 
     return [
         compared("a", "", 2.0),

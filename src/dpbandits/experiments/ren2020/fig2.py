@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import Claim, Finding, at_most, growth, only_in_full, ratio, regret, within
-from dpbandits.experiments.panels import Panel, regrets
+from dpbandits.experiments.panels import Panel, regrets, title_of
 from dpbandits.experiments.printed import Printed, one_horizon, ratio_panel
 from dpbandits.experiments.twenty_arms import BERNOULLI, HORIZON, MEASURED, ONE_HORIZON, TOLERANCE
 from dpbandits.experiments.twenty_arms import L_RUNS as BOUNDED_RUNS
@@ -119,8 +119,8 @@ def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:
 
     def swept(letter: str, kind: str) -> Panel:
         lines = ucb | {f"ε = {e:g}": traces[f"{kind}:{e:g}"] for e in SWEEP}
-        return regrets(letter, f"({letter}) {NAMES[kind]}, normal arms", lines)
+        return regrets(letter, f"({letter}) {title_of(NAMES[kind])}, normal arms", lines)
 
-    compared = ucb | {NAMES[kind]: traces[f"{kind}:0.5"] for kind in NAMES}
+    compared = ucb | {title_of(NAMES[kind]): traces[f"{kind}:0.5"] for kind in NAMES}
     ratios = ratio_panel("d", "(d) not in the paper: ratios at ε = 0.5 against rounds", _printed(traces))
     return [regrets("a", "(a) ε = 0.5, normal arms", compared), swept("b", "ls"), swept("c", "bs"), ratios]

@@ -1,0 +1,371 @@
+"""The service under load: what a decision and a response cost beside an empty POST, and what is done at once.
+
+    python benchmarks/service.py [--seconds 8] [--write]
+
+Every answer goes out after its commit has reached the disk. Numbers are ratios within one run on one machine; wrk
+(Debian) makes the load and takes its share of the processor, which is accounted for. ``--write`` puts the table into
+docs/howto/deploy.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "service"))
+
+CONNECTIONS = 256
+PAGE = Path(__file__).parents[1] / "docs" / "howto" / "deploy.md"
+EMPTY = """
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+async def empty(request):
+    await request.body()
+    return Response(b"{}", media_type="application/json")
+
+app = Starlette(routes=[Route("/", empty, methods=["POST"])])
+
+async def bare(scope, receive, send):
+    if scope["type"] != "http":
+        return
+    message = await receive()
+    while message.get("more_body"):
+        message = await receive()
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"2")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b"{}"})
+"""
+TOKENS = """
+local tokens, n = {{}}, 0
+for line in io.lines("{tokens}") do tokens[#tokens + 1] = line end
+request = function()
+  n = n + 1
+  if n > #tokens then n = 1 end
+  return wrk.format("POST", "/v1/responses", {{["content-type"] = "application/json"}},
+    '{{"token":"' .. tokens[n] .. '","response":1}}')
+end
+"""
+BATCHES = """
+local batches, n = {{}}, 0
+for line in io.lines("{tokens}") do batches[#batches + 1] = line end
+request = function()
+  n = n + 1
+  if n > #batches then n = 1 end
+  return wrk.format("POST", "/v1/responses", {{["content-type"] = "application/json"}}, batches[n])
+end
+"""
+POST = """
+wrk.method = "POST"
+wrk.headers["content-type"] = "application/json"
+wrk.body = '{body}'
+"""
+
+
+def cpu(pids: list[int]) -> float:
+    """Seconds of processor time that processes have used."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def memory(pid: int) -> float:
+    """MiB of a process that are in memory."""
+    return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) / 1024  # type: ignore[index]
+
+
+def wrk(url: str, script: str, seconds: float, connections: int = CONNECTIONS) -> dict[str, float]:
+    """Requests a second, p99 in milliseconds, and answers that were no 200."""
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+        file.write(script)
+        file.flush()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [
+            "wrk",
+            "-t1",
+            f"-c{connections}",
+            f"-d{round(seconds)}s",
+            "--latency",
+            "--timeout",
+            "10s",
+            "-s",
+            file.name,
+            url,
+        ]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1])  # type: ignore[index]
+    value, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()  # type: ignore[union-attr]
+    p99 = float(value) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[unit]
+    bad = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"rate": rate, "p99": p99, "bad": float(bad[1]) if bad else 0.0, "wrk": spent / seconds}
+
+
+@contextmanager
+def running(command: list[str], port: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with open(folder / "log", "ab") as log:
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+    for _ in range(600):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=2):
+            break
+        time.sleep(0.1)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+def post(port: int, path: str, body: Any) -> Any:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), {"content-type": "application/json"}
+    )
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def experiment(port: int, name: str, policy: str) -> None:
+    post(port, "/v1/experiments", {"name": name, "arms": ["a", "b", "c", "d", "e"], "policy": policy, "epsilon": "1"})
+
+
+def leased(port: int, name: str, count: int) -> list[str]:
+    """So many tokens."""
+    found: list[str] = []
+    while len(found) < count:
+        found += [one["token"] for one in post(port, f"/v1/experiments/{name}/decisions", {"count": 1000})["decisions"]]
+    return found[:count]
+
+
+def bare_driver(folder: Path, size: int, seconds: float = 4.0) -> float:
+    """Rows a second that sqlite3 itself commits to the disk, in batches of ``size``."""
+    connection = sqlite3.connect(folder / "bare.db", isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(
+        "create table if not exists t (a integer, b text, c integer, d text, primary key (a, b)) without rowid"
+    )
+    rows, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany(
+            "insert into t values (?, ?, ?, ?)", [(1, f"{rows + n:024x}", n, "x" * 60) for n in range(size)]
+        )
+        connection.execute("COMMIT")
+        rows += size
+    connection.close()
+    return rows / (time.perf_counter() - began)
+
+
+def embedded(seconds: float) -> list[dict[str, Any]]:
+    """SQLite, one process."""
+    from postgres import free_port
+
+    rows: list[dict[str, Any]] = []
+    python = [sys.executable, "-m"]
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        (folder / "empty.py").write_text(EMPTY)
+        port, starlette, bare = free_port(), free_port(), free_port()
+        options = ["--loop", "uvloop", "--http", "httptools", "--log-level", "critical", "--lifespan", "off"]
+        with (
+            running([*python, "dpbandits", "serve", "--port", str(port)], port, folder) as server,
+            running([*python, "uvicorn", "empty:app", "--port", str(starlette), *options], starlette, folder) as empty,
+            running([*python, "uvicorn", "empty:bare", "--port", str(bare), *options], bare, folder) as nothing,
+        ):
+            for name, policy in (("bits", "ldp-ucb-b"), ("stints", "adap-klucb")):
+                experiment(port, name, policy)
+
+            def measured(
+                what: str, pid: int, url: str, script: str, each: int = 1, connections: int = CONNECTIONS
+            ) -> float:
+                before = cpu([pid])
+                found = wrk(url, script, seconds, connections)
+                used = (cpu([pid]) - before) / seconds
+                rows.append({"what": what, "each": each, "server": used, **found})
+                return found["rate"] * each
+
+            url = f"http://127.0.0.1:{port}"
+            measured(
+                "an empty POST without a framework", nothing.pid, f"http://127.0.0.1:{bare}/", POST.format(body="{}")
+            )
+            measured("an empty POST", empty.pid, f"http://127.0.0.1:{starlette}/", POST.format(body="{}"))
+            measured("decide, one bit", server.pid, f"{url}/v1/experiments/bits/decisions", POST.format(body="{}"))
+            measured("decide, stints", server.pid, f"{url}/v1/experiments/stints/decisions", POST.format(body="{}"))
+            tokens = leased(port, "bits", int(4500 * seconds))
+            (folder / "tokens").write_text("\n".join(tokens))
+            script = TOKENS.format(tokens=folder / "tokens")
+            measured("respond, one bit", server.pid, url, script)
+            measured("an empty POST, again", empty.pid, f"http://127.0.0.1:{starlette}/", POST.format(body="{}"))
+            lease = POST.format(body='{"count": 1000}')
+            measured("decide, leases of 1000", server.pid, f"{url}/v1/experiments/stints/decisions", lease, 1000, 8)
+            batches = [leased(port, "bits", 1000) for _ in range(int(40 * seconds))]
+            lines = [json.dumps([{"token": token, "response": 1} for token in batch]) for batch in batches]
+            (folder / "batches").write_text("\n".join(lines))
+            measured("respond, lists of 1000", server.pid, url, BATCHES.format(tokens=folder / "batches"), 1000, 8)
+            sizes = commit_sizes(port)
+            rows.append(
+                {"what": "the bare driver, at the same batch size", "each": 1, "rate": bare_driver(folder, sizes)}
+            )
+            rows[-1]["size"] = sizes
+            before = memory(server.pid)
+            for _ in range(1000):
+                post(port, "/v1/experiments/stints/decisions", {"count": 1000})
+            rows.append({"what": "memory", "before": before, "after": memory(server.pid)})
+    return rows
+
+
+def commit_sizes(port: int) -> int:
+    """The mean number of rows in a commit so far."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        text = answer.read().decode()
+    total = float(re.search(r"dpbandits_commit_rows_sum ([\d.e+]+)", text)[1])  # type: ignore[index]
+    count = float(re.search(r"dpbandits_commit_rows_count ([\d.e+]+)", text)[1])  # type: ignore[index]
+    return max(1, round(total / count))
+
+
+def workers(seconds: float) -> list[dict[str, Any]]:
+    """PostgreSQL with one worker and with two."""
+    from postgres import Postgres, free_port
+
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        (folder / "postgres").mkdir()
+        database = Postgres(folder / "postgres")
+        try:
+            for count in (1, 2):
+                port = free_port()
+                command = [
+                    sys.executable,
+                    "-m",
+                    "dpbandits",
+                    "serve",
+                    "--port",
+                    str(port),
+                    "--store",
+                    database.database(),
+                ]
+                with running([*command, "--workers", str(count)], port, folder) as server:
+                    experiment(port, "bits", "ldp-ucb-b")
+                    time.sleep(1)
+                    pids = [server.pid, *children(server.pid)]
+                    postgres = [database.process.pid, *children(database.process.pid)]  # type: ignore[union-attr]
+                    before, stored = cpu(pids), cpu(postgres)
+                    body = POST.format(body="{}")
+                    found = wrk(f"http://127.0.0.1:{port}/v1/experiments/bits/decisions", body, seconds)
+                    used, kept = (cpu(pids) - before) / seconds, (cpu(postgres) - stored) / seconds
+                    rows.append({"what": f"{count} on PostgreSQL", "server": used, "postgres": kept, **found})
+        finally:
+            database.stop()
+    return rows
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in listed]
+
+
+def table(rows: list[dict[str, Any]], pair: list[dict[str, Any]]) -> str:
+    """The table for the page, with what missed its target."""
+    at = {row["what"]: row for row in rows}
+    twice = [at["an empty POST"], at["an empty POST, again"]]
+    at["an empty POST"] = {**twice[0], **{name: mean(row[name] for row in twice) for name in ("rate", "server")}}
+    lines = [
+        "| | items a second | p99 | cores: server / wrk | processor time of an item | beside | target | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+
+    def each(row: dict[str, Any]) -> float:
+        return 1e6 * row["server"] / (row["rate"] * row["each"])
+
+    def line(shown: str, what: str, beside: str = "", target: str = "", verdict: str = "") -> None:
+        row = at[what]
+        cores = f"{row['server']:.2f} / {row['wrk']:.2f}"
+        lines.append(
+            f"| {shown} | {row['rate'] * row['each']:,.0f} | {row['p99']:.0f} ms | {cores} "
+            f"| {each(row):.0f} µs | {beside} | {target} | {verdict} |"
+        )
+
+    line("an empty POST (uvicorn alone)", "an empty POST without a framework")
+    line("an empty POST (uvicorn, Starlette)", "an empty POST")
+    empty = at["an empty POST"]
+    for what in ("decide, one bit", "decide, stints", "respond, one bit"):
+        ratio, spent = at[what]["rate"] / empty["rate"], each(empty) / each(at[what])
+        beside = f"{ratio:.2f} of an empty POST; {spent:.2f} by processor time"
+        line(what, what, beside, "0.6", said(ratio >= 0.6))
+    for what, single in (("decide, leases of 1000", "decide, stints"), ("respond, lists of 1000", "respond, one bit")):
+        ratio = at[what]["rate"] * 1000 / at[single]["rate"]
+        line(what, what, f"{ratio:.1f} times the single rate", "20", said(ratio >= 20))
+    bare = at["the bare driver, at the same batch size"]
+    best = max(at[what]["rate"] * at[what]["each"] for what in ("decide, leases of 1000", "respond, lists of 1000"))
+    share = best / bare["rate"]
+    lines.append(
+        f"| the bare driver, {bare['size']} rows a commit | {bare['rate']:,.0f} | | | | "
+        f"group commit reaches {share:.2f} of it | 0.5 | {said(share >= 0.5)} |"
+    )
+    kept = at["memory"]
+    grown = kept["after"] / kept["before"] - 1
+    lines.append(
+        f"| memory, 10^6 decisions later | {kept['before']:.0f} MiB, then {kept['after']:.0f} MiB | | | | {grown:+.1%} "
+        f"| flat | {said(grown < 0.05)} |"
+    )
+    for number, row in enumerate(pair, start=1):
+        ratio = row["rate"] / pair[0]["rate"]
+        beside = f"{ratio:.2f} of one | 1.5 | {said(ratio >= 1.5)} |" if number > 1 else "| | |"
+        lines.append(
+            f"| decide, PostgreSQL, workers: {number} | {row['rate']:,.0f} | {row['p99']:.0f} ms | "
+            f"{row['server']:.2f} / {row['wrk']:.2f}, PostgreSQL {row['postgres']:.2f} | "
+            f"{1e6 * row['server'] / row['rate']:.0f} µs | {beside}"
+        )
+    return "\n".join(lines)
+
+
+def said(holds: bool) -> str:
+    return "holds" if holds else "**missed**"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--without-postgresql", action="store_true")
+    given = parser.parse_args()
+    rows = embedded(given.seconds)
+    for row in rows:
+        print(row, file=sys.stderr)
+    pair = [] if given.without_postgresql else workers(given.seconds)
+    load = os.getloadavg()[1]
+    others = f"{os.cpu_count()} cores, and {load:.0f} processes wanted to run, those of this benchmark among them"
+    made = f"{CONNECTIONS} connections, {given.seconds:g} seconds each; {others}.\n\n{table(rows, pair)}"
+    print(made)
+    if given.write:
+        page = PAGE.read_text()
+        start, end = "<!-- load: written by benchmarks/service.py -->", "<!-- end of load -->"
+        head, tail = page.split(start)[0], page.split(end)[1]
+        PAGE.write_text(f"{head}{start}\n{made}\n{end}{tail}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Agents for means that are released rarely: while a release stands, their indices only grow with t."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+from dpbandits.agents.exploring import first_unready
+from dpbandits.checks import positive
+from dpbandits.numerics import positive_log, unit
+from dpbandits.protocols import NO_LINE, Releases
+from dpbandits.types import Rng
+
+NOISE = 3.0  # times log t: the confidence at which Hu et al. cover the noise
+
+
+class LazyUCB(NamedTuple):
+    """Play the arm with the largest mean + sqrt(c log t / n) + width(3 log t) (Hu, Huang & Mehta 2021).
+
+    >>> from dpbandits.curators import Lazy
+    >>> LazyUCB.start(2).act(Lazy.start(2, epsilon=1.0), 1, None)
+    (0, 1, -inf)
+    """
+
+    arms: int
+    c: float
+
+    @classmethod
+    def start(cls, arms: int, *, c: float = 3.0) -> Self:
+        """A fresh agent."""
+        return cls(arms, positive("c", c))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        arm = first_unready(releases, self.arms, t, NOISE * positive_log(t))
+        if arm < self.arms:
+            return arm, 1, NO_LINE
+        best, largest = 0, -math.inf
+        for arm in range(self.arms):
+            index = self.bound(releases, arm, t)
+            if index > largest:
+                best, largest = arm, index
+        return best, 1, NO_LINE
+
+    def bound(self, releases: Releases, arm: int, t: int) -> float:
+        """The arm's index in round t."""
+        log_t = positive_log(t)
+        bonus = math.sqrt(self.c * log_t / releases.samples(arm, 0))
+        return releases.mean(arm) + bonus + releases.width(arm, NOISE * log_t, 0)
+
+
+class CoveringUCB(NamedTuple):
+    """Play the arm with the largest shift of its mean that sampling and Laplace noise together could explain.
+
+    With B the scale of the noise of a released mean of n rewards and g = c log((t + 1) / n), the bonus is the largest
+    shift s with min over z of 2 n z^2 + (s - z) / B <= g: sqrt(g / (2n)) if that is at most 1 / (4 n B), and otherwise
+    B g + 1 / (8 n B).
+
+    >>> from dpbandits.curators import Batch
+    >>> round(CoveringUCB.start(2).shift(100.0, 0.01, 4.0), 6), round(CoveringUCB.start(2).shift(100.0, 0.1, 4.0), 6)
+    (0.141421, 0.4125)
+    """
+
+    arms: int
+    c: float
+
+    @classmethod
+    def start(cls, arms: int, *, c: float = 1.5) -> Self:
+        """A fresh agent."""
+        return cls(arms, positive("c", c))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        arm = first_unready(releases, self.arms, t, positive_log(t))
+        if arm < self.arms:
+            return arm, 1, NO_LINE
+        best, largest = 0, -math.inf
+        for arm in range(self.arms):
+            index = self.bound(releases, arm, t)
+            if index > largest:
+                best, largest = arm, index
+        return best, 1, NO_LINE
+
+    def bound(self, releases: Releases, arm: int, t: int) -> float:
+        """The arm's index in round t."""
+        n = releases.samples(arm, 0)
+        return releases.mean(arm) + self.shift(n, releases.width(arm, 1.0, 0), self.c * positive_log((t + 1) / n))
+
+    def shift(self, n: float, scale: float, budget: float) -> float:
+        """The largest shift that noise of this scale and sampling explain at a cost of ``budget``."""
+        sampling = math.sqrt(budget / (2.0 * n))
+        if sampling * 4.0 * n * scale <= 1.0:
+            return sampling
+        return scale * budget + 1.0 / (8.0 * n * scale)
+
+
+class LazyThompson(NamedTuple):
+    """Play the largest draw from Beta(m n + 1, (1 - m) n + 1), m the mean raised by width(3 log t) (Hu & Hegde 2022).
+
+    >>> import numpy as np
+    >>> from dpbandits.curators import Lazy
+    >>> LazyThompson.start(2).act(Lazy.start(2, epsilon=1.0), 1, np.random.default_rng(0))
+    (0, 1, -inf)
+    """
+
+    arms: int
+
+    @classmethod
+    def start(cls, arms: int) -> Self:
+        """A fresh agent."""
+        return cls(arms)
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        confidence = NOISE * positive_log(t)
+        arm = first_unready(releases, self.arms, t, confidence)
+        if arm < self.arms:
+            return arm, 1, NO_LINE
+        best, largest = 0, -1.0
+        for arm in range(self.arms):
+            n = releases.samples(arm, 0)
+            raised = unit(releases.mean(arm) + releases.width(arm, confidence, 0))
+            sample = rng.beta(raised * n + 1.0, (1.0 - raised) * n + 1.0)
+            if sample > largest:
+                best, largest = arm, sample
+        return best, 1, NO_LINE

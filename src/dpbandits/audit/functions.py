@@ -1,0 +1,61 @@
+"""The verifier's own versions of the functions that bring a reward into [0, 1]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpbandits import numerics
+from dpbandits.audit.symbols import REWARD, Num, Refused, span
+from dpbandits.exact import SystemNoise
+
+__all__ = ["stand_ins"]
+
+
+def unit(x: Any) -> Any:
+    """A bare reward becomes one in [0, 1]; what is in [0, 1] anyway stays as it is."""
+    if isinstance(x, Num) and not _bare(x) and x.terms and all(term[0] == REWARD for term in x.terms):
+        low, high = span(x)
+        if low >= 0.0 and high <= 1.0:
+            return x
+    return _brought(x, "unit") if _bare(x) else numerics.unit(x)
+
+
+def sigmoid(x: Any) -> Any:
+    """The same for the logistic function. It is another number than ``unit`` of the same reward."""
+    if isinstance(x, Num) and not _bare(x):
+        raise Refused("the logistic function of something else than a reward is not followed")
+    return _brought(x, "sigmoid") if _bare(x) else numerics.sigmoid(x)
+
+
+def on_grid(x: Any) -> Any:
+    """A reward in [0, 1] on the grid: in [0, 1] too, and not the same number."""
+    if not isinstance(x, Num):
+        return numerics.on_grid(x)
+    terms = list(x.terms)
+    if (
+        len(terms) == 1
+        and terms[0][0] == REWARD
+        and terms[0][2]
+        and x.const == 0.0
+        and x.factor * x.terms[terms[0]] == 1
+    ):
+        return _brought(x, f"{terms[0][2]} on the grid")
+    raise Refused("something else than one reward in [0, 1] is put on the grid")
+
+
+def _bare(x: Any) -> bool:
+    """Whether this is a reward itself, of which nothing is known."""
+    if not isinstance(x, Num) or len(x.terms) != 1 or x.const != 0.0:
+        return False
+    [(term, c)] = x.terms.items()
+    return term[0] == REWARD and not term[2] and x.factor * c == 1
+
+
+def _brought(x: Num, how: str) -> Num:
+    [term] = x.terms
+    return Num(x.log, 0.0, 1, {(REWARD, term[1], how): 1}, 1.0)
+
+
+def stand_ins(source: Any) -> dict[Any, Any]:
+    """What takes the place of what, with ``source`` for a curator's own source of exact noise."""
+    return {numerics.unit: unit, numerics.sigmoid: sigmoid, numerics.on_grid: on_grid, SystemNoise: source}

@@ -1,0 +1,392 @@
+"""One response of the local model, for every reward: the law of what is sent, piece by piece.
+
+The reward is a symbol on the whole line, and so is every uniform number. A comparison cuts the reward's interval or the
+uniform's, and both sides are followed. So the probability of each path is a function of the reward that is affine on
+its interval. What is sent on a path is a plain answer, or Laplace noise around an affine function of the reward. The
+largest ratio of two affine functions is at ends of intervals, so these are compared, in both directions. What is no
+number on the line (NaN, infinities) is tried as it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from dpbandits import numerics
+from dpbandits.audit.functions import stand_ins
+from dpbandits.audit.memory import cells, check, copied, named_arrays, symbolic
+from dpbandits.audit.reading import read_curator, substituted
+from dpbandits.audit.symbols import NOISE, REWARD, Log, Num, Poison, Refused, Tape, exact, outcome
+
+__all__ = ["OFF_THE_LINE", "Pair", "worst_pair"]
+
+OFF_THE_LINE = (math.nan, math.inf, -math.inf)
+PLAIN = (0.0, 1.0, 0.5, 0.3, 7.0, -1.0)  # on the line: the same by another way
+MOST_PATHS = 400
+MOST_BRANCHES = 40
+LARGEST = 30.0  # above this epsilon, floats round probabilities to 0 and 1
+ROUNDED = Fraction(1, 2**45)  # probabilities below this are not told from 0 in floating point
+GRID = int(numerics.GRID)
+
+End = Fraction | float  # of an interval: a fraction, or an infinity
+
+
+class Affine(NamedTuple):
+    """value + slope * reward."""
+
+    value: Fraction
+    slope: Fraction
+
+    def at(self, reward: End) -> End:
+        """The value at a reward, which may be infinite."""
+        return self.value + self.slope * reward if self.slope else self.value
+
+
+ZERO, ONE = Affine(Fraction(0), Fraction(0)), Affine(Fraction(1), Fraction(0))
+
+
+class Piece(NamedTuple):
+    """One path: the interval of rewards, the probability there, and what is sent."""
+
+    low: End
+    high: End
+    chance: Affine
+    answer: str | None  # a plain answer, as text
+    centre: Affine  # of Laplace noise
+    scale: float
+    on_grid: bool
+
+
+class LawAt(NamedTuple):
+    """The law of the response to one reward: the probability of each plain answer, or Laplace noise."""
+
+    reward: str
+    answers: dict[str, Fraction]
+    noise: tuple[float, float] | None  # centre and scale
+
+    def __str__(self) -> str:
+        if self.noise is not None:
+            if not self.noise[1]:
+                return f"{self.noise[0]:.6g} itself, without noise"
+            return f"Laplace noise of scale {self.noise[1]:.6g} around {self.noise[0]:.6g}"
+        return ", ".join(f"{answer} with probability {float(p):.6g}" for answer, p in sorted(self.answers.items()))
+
+
+class Pair(NamedTuple):
+    """The worst two rewards, and the law of the response to each."""
+
+    epsilon: float
+    rounding: float  # by how much rounding may have moved epsilon
+    laws: tuple[LawAt, LawAt]
+    on_grid: bool = True  # whether Laplace noise is around a whole multiple of a reward on the grid
+
+
+class Path(Log):
+    """One way through ``respond``: where the reward is on it, and where each uniform number is."""
+
+    def __init__(self, forced: list[bool]) -> None:
+        super().__init__()
+        self.forced = forced
+        self.low: End = -math.inf
+        self.high: End = math.inf
+        self.how = ""  # the function of the reward that intervals are about
+        self.uniform: dict[int, tuple[Affine, Affine]] = {}
+        self.impossible = False
+        self.where = "respond"
+
+    def draw(self) -> Num:
+        """A uniform number in [0, 1)."""
+        self.scales.append(1.0)
+        self.uniform[len(self.scales) - 1] = (ZERO, ONE)
+        return Num(self, 0.0, 1, {(NOISE, len(self.scales) - 1): 1}, 1.0, noisy=True)
+
+    def decide(self) -> bool:
+        """One answer now; the other one is followed later."""
+        place = len(self.taken)
+        if place >= MOST_BRANCHES:
+            raise Refused("respond branches again and again")
+        self.taken.append(self.forced[place] if place < len(self.forced) else False)
+        return self.taken[-1]
+
+    def reward_in(self, form: Num) -> Fraction:
+        """The coefficient of the reward. From the first use of a function of it on, that function stands for it."""
+        rewards = form.of(REWARD)
+        if len(rewards) > 1:
+            raise Refused("respond combines a reward with a function of it")
+        for (_, _, how), c in rewards.items():
+            if how != self.how:
+                self._now(how)
+            return Fraction(c)
+        return Fraction(0)
+
+    def _now(self, how: str) -> None:
+        if not how.startswith(self.how):
+            raise Refused("respond uses a reward after it has used a function of it")
+        if how.startswith("sigmoid") and not self.how:
+            if (self.low, self.high) != (-math.inf, math.inf):
+                raise Refused("respond compares a reward, and uses its logistic function too")
+            self.low, self.high = Fraction(0), Fraction(1)
+        if how.endswith("grid"):
+            cuts = [Fraction(end) * GRID for end in (self.low, self.high) if math.isfinite(end)]
+            if any(cut.denominator != 1 for cut in cuts) or not 0 <= self.low <= self.high <= 1:
+                raise Refused("respond puts a reward on the grid after it was cut off the grid")
+        self.how = how
+
+    def compare(self, form: Any, kind: str) -> bool:
+        if not isinstance(form, Num):
+            return outcome(kind, form)
+        if math.isinf(form.const):
+            return outcome(kind, form.const)
+        if math.isnan(form.const):
+            return False
+        slope, const = self.reward_in(form), Fraction(exact(form.const))
+        noises = form.of(NOISE)
+        if len(noises) > 1 or any(j not in self.uniform for _, j in noises):
+            raise Refused("respond compares noise that is not one uniform number")
+        if not noises:
+            return self.cut(Affine(const, slope), kind)
+        [((_, j), f)] = noises.items()
+        answer = self.decide()
+        if kind == "==":
+            self.impossible = self.impossible or answer  # it has probability 0
+            return answer
+        border = Affine(-const / f, -slope / f)  # the uniform number is above it, or below
+        low, high = self.uniform[j]
+        if answer == ((kind in (">", ">=")) == (f > 0)):
+            low = border if self.ordered(low, border) else low
+        else:
+            high = high if self.ordered(high, border) else border
+        self.uniform[j] = (low, high)
+        self.impossible = self.impossible or not self.ordered(low, high)
+        return answer
+
+    def cut(self, form: Affine, kind: str) -> bool:
+        """A comparison of the reward itself: its interval is cut where the form is 0."""
+        ends = (form.at(self.low), form.at(self.high))
+        if kind != "==" and (min(ends) > 0 or max(ends) < 0):
+            return outcome(kind, float(ends[0]))
+        if not form.slope:
+            return outcome(kind, float(form.value))
+        at = -form.value / form.slope
+        answer = self.decide()
+        if kind == "==":
+            if answer:
+                self.narrow(at, at)
+        elif answer == ((kind in (">", ">=")) == (form.slope > 0)):
+            self.narrow(at, math.inf)
+        else:
+            self.narrow(-math.inf, at)
+        return answer
+
+    def narrow(self, low: End, high: End) -> None:
+        """On this path the reward is between these as well."""
+        self.low, self.high = max(self.low, low), min(self.high, high)
+        self.impossible = self.impossible or self.low > self.high
+
+    def ordered(self, one: Affine, two: Affine) -> bool:
+        """Whether one <= two for all rewards of this path, which is cut where they cross."""
+        if self.impossible:
+            return True
+        gaps = [Affine(two.value - one.value, two.slope - one.slope).at(end) for end in (self.low, self.high)]
+        if min(gaps) >= 0:
+            return True
+        if max(gaps) <= 0:
+            return False
+        cross = (one.value - two.value) / (two.slope - one.slope)
+        self.narrow(*((cross, math.inf) if self.decide() else (-math.inf, cross)))
+        return self.ordered(one, two)
+
+    def number(self, form: Num, how: str) -> float:
+        raise Refused(f"respond turns a private number into a plain one ({how})")
+
+    def chance(self) -> Affine:
+        """The probability of this path."""
+        total = ONE
+        for low, high in self.uniform.values():
+            size = Affine(high.value - low.value, high.slope - low.slope)
+            if size.slope and total.slope:
+                raise Refused("the probability of a response is no affine function of the reward")
+            slope = total.slope * size.value + size.slope * total.value
+            total = Affine(total.value * size.value, slope)
+        return total
+
+
+class Draws(Tape):
+    """The source of noise of a device: uniform numbers and Laplace noise."""
+
+    log: Path
+
+    def random(self, size: Any = None) -> Num:
+        """A uniform number."""
+        if size is not None:
+            raise Refused("uniform numbers are drawn as an array")
+        return self.log.draw()
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        """A uniform number between two others."""
+        return self.random(size) * (high - low) + low
+
+
+class Device:
+    """What the verifier needs of a curator: its ``respond``, with the verifier's own functions in it."""
+
+    def __init__(self, curator: Any) -> None:
+        check(curator, "curator")
+        self.tape = Draws(Path([]))
+        theirs = {**stand_ins(self.tape), numerics.unit: numerics.unit, numerics.on_grid: _on_grid}
+        self.curator = symbolic(substituted(curator, read_curator(curator, "respond"), theirs), self.tape)
+        for _, array in named_arrays(self.curator):
+            flat = array.reshape(-1)
+            for k in range(flat.size):
+                flat[k] = Poison("its memory, on which no response may depend")
+        self.on_grid = True
+
+    def pieces(self, reward: float | None, level: Any) -> list[Piece]:
+        """All paths of the response to a reward; None is a symbol for all of them."""
+        found: list[Piece] = []
+        todo: list[list[bool]] = [[]]
+        while todo:
+            path = Path(todo.pop())
+            depth = len(path.forced)
+            self.tape.log = path
+            curator = copied(self.curator)
+            before = cells(curator)
+            sent = curator.respond(path.reward(0) if reward is None else reward, level, self.tape)
+            if any(one is not two for one, two in zip(before, cells(curator), strict=True)):
+                raise Refused("respond writes memory")
+            piece = None if path.impossible else _piece(path, sent)
+            todo += [[*path.taken[:k], True] for k in range(depth, len(path.taken))]
+            if len(found) + len(todo) > MOST_PATHS:
+                raise Refused("respond has too many paths")
+            if piece is not None and not path.impossible:
+                found.append(piece)
+        return found
+
+    def laws(self, level: Any) -> list[LawAt]:
+        """The law of the response at every end of every interval of rewards, and off the line."""
+        pieces = self.pieces(None, level)
+        self.on_grid = all(piece.on_grid for piece in pieces)
+        found = _laws(pieces)
+        for reward in (*OFF_THE_LINE, *PLAIN):
+            found.append(_law(f"{reward:g}", Fraction(0), self.pieces(reward, level)))
+        return found
+
+
+def _on_grid(x: Any) -> Any:
+    """A reward in [0, 1] on the grid, which stands for the reward from then on."""
+    if not isinstance(x, Num):
+        return numerics.on_grid(x)
+    path: Any = x.log
+    if len(x.terms) != 1 or x.const != 0.0 or path.reward_in(x) != 1:
+        raise Refused("something else than one reward is put on the grid")
+    [term] = x.terms
+    return Num(path, 0.0, 1, {(REWARD, term[1], f"{term[2]} on the grid"): 1}, 1.0)
+
+
+def _piece(path: Path, sent: Any) -> Piece | None:
+    """What is sent on a path; None if it has probability 0."""
+    answer: str | None = None
+    centre, scale, on_grid = ZERO, 0.0, True
+    if not isinstance(sent, Num):
+        answer = repr(float(sent)) if isinstance(sent, int | float) else repr(sent)
+    else:
+        noises = sent.of(NOISE)
+        slope = path.reward_in(sent)
+        if path.impossible:
+            return None
+        if len(noises) > 1 or any(j in path.uniform for _, j in noises):
+            raise Refused("what is sent is continuous, and not one Laplace noise")
+        if not math.isfinite(sent.const):
+            answer = repr(sent.const)
+        else:
+            centre = Affine(Fraction(exact(sent.const)), slope)
+            for (_, j), f in noises.items():
+                scale = float(abs(f)) * path.scales[j]
+                whole = path.how.endswith("grid") and (slope / Fraction(f)).denominator == 1
+                on_grid = not sent.late or not slope or whole
+            if not noises and (not slope or path.low == path.high):
+                answer = repr(float(centre.at(path.low)))
+    chance = path.chance()
+    ends = (chance.at(path.low), chance.at(path.high))
+    return (
+        None
+        if max(ends) <= 0 or path.impossible
+        else Piece(path.low, path.high, chance, answer, centre, scale, on_grid)
+    )
+
+
+def _laws(pieces: list[Piece]) -> list[LawAt]:
+    borders = sorted({end for piece in pieces for end in (piece.low, piece.high)})
+    found = []
+    for low, high in itertools.pairwise(borders):
+        here = [piece for piece in pieces if piece.low <= low and high <= piece.high]
+        for at in (low, high):
+            found.append(_law(f"{float(at):g}", at, here))
+    for at in borders:
+        here = [piece for piece in pieces if piece.low == piece.high == at]
+        if here:
+            found.append(_law(f"{float(at):g}", at, here))
+    return found
+
+
+def _law(reward: str, at: End, pieces: Iterable[Piece]) -> LawAt:
+    answers: dict[str, Fraction] = {}
+    noises: dict[tuple[float, float], Fraction] = {}
+    for piece in pieces:
+        share = Fraction(piece.chance.at(at))
+        if share <= 0:
+            continue
+        if piece.answer is not None:
+            answers[piece.answer] = answers.get(piece.answer, Fraction(0)) + share
+        else:
+            noise = (float(piece.centre.at(at)), piece.scale)
+            noises[noise] = noises.get(noise, Fraction(0)) + share
+    total = sum(answers.values(), Fraction(0)) + sum(noises.values(), Fraction(0))
+    if abs(total - 1) > Fraction(1, 10**12):
+        raise Refused(f"the probabilities of the responses to {reward} add up to {float(total):g}")
+    if len(noises) > 1 or (noises and answers):
+        raise Refused("what is sent is a mixture of noises")
+    return LawAt(reward, answers, next(iter(noises), None))
+
+
+def worst_pair(curator: Any, level: float | None, claim: float) -> Pair:
+    """The largest loss between two rewards. ``level`` is the user's, None where it must not matter.
+
+    ``Refused`` if the law of the response cannot be computed.
+    """
+    at = Poison("the user's level, although all users have one epsilon") if level is None else level
+    device = Device(curator)
+    laws = device.laws(at)
+    pairs = [_loss(one, two, claim) for one, two in itertools.combinations(laws, 2)]
+    known = [pair for pair in pairs if pair is not None]
+    worst = max(known, key=lambda pair: pair.epsilon)
+    if len(known) < len(pairs) and worst.epsilon <= claim * 1.01:
+        raise Refused(f"epsilon must be at most about {LARGEST:g}: a response is so unlikely that floats call it 0")
+    return worst._replace(on_grid=device.on_grid)
+
+
+def _loss(one: LawAt, two: LawAt, claim: float) -> Pair | None:
+    """The loss between two laws; None if floats cannot tell."""
+    if one.noise is not None and two.noise is not None:
+        (a, scale), (b, other) = one.noise, two.noise
+        hidden = scale == other and scale > 0.0 and math.isfinite(a - b)
+        same = one.noise == two.noise
+        return Pair(0.0 if same else abs(a - b) / scale if hidden else math.inf, 0.0, (one, two))
+    if one.noise is not None or two.noise is not None:
+        return Pair(math.inf, 0.0, (one, two))
+    chances = [*one.answers.values(), *two.answers.values()]
+    if set(one.answers) != set(two.answers):
+        different = set(one.answers) ^ set(two.answers)
+        shares = [law.answers[answer] for law in (one, two) for answer in different if answer in law.answers]
+        return None if claim > LARGEST or max(shares) < ROUNDED else Pair(math.inf, 0.0, (one, two))
+    if min(chances) < ROUNDED:
+        return None
+    loss = max(abs(_log(one.answers[answer] / two.answers[answer])) for answer in one.answers)
+    return Pair(loss, 2.0**-51 / float(min(chances)), (one, two))
+
+
+def _log(p: Fraction) -> float:
+    return math.log(p.numerator) - math.log(p.denominator)

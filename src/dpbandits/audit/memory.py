@@ -1,0 +1,126 @@
+"""The memory of a part as objects, so that it can hold symbols: checked, copied, compared and poisoned cell by cell."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dpbandits.audit.symbols import Num, Poison, Refused
+from dpbandits.exact import SystemNoise
+
+__all__ = ["RAW", "cells", "check", "check_apart", "copied", "named_arrays", "public", "same", "symbolic"]
+
+RAW = "raw_"
+SCALARS = (bool, int, float, str, type(None), np.integer, np.floating, np.bool_)
+
+
+def check(part: Any, name: str) -> None:
+    """Refuse what cannot be followed: memory must be arrays, parameters plain numbers."""
+    if not (isinstance(part, tuple) and hasattr(part, "_fields")):
+        raise Refused(f"the {name} is no NamedTuple, but {type(part).__name__}")
+    if len(part._fields) != len(part) or getattr(part, "__dict__", None):
+        raise Refused(f"the {name} holds more than its fields")
+    for field, value in zip(part._fields, part, strict=True):
+        if type(inspect.getattr_static(type(part), field, None)).__name__ != "_tuplegetter":
+            raise Refused(f"the {name}'s {field} is not its field, but something that its class has put in front of it")
+        if isinstance(value, tuple):
+            check(value, f"{name}'s {field}")
+        elif isinstance(value, np.ndarray):
+            if type(value) is not np.ndarray or value.dtype not in (np.float64, np.int64):
+                raise Refused(f"the {name}'s {field} is an array of {value.dtype}, not of float64 or int64")
+            if not value.flags.c_contiguous or 0 in value.strides:
+                raise Refused(f"the {name}'s {field} is not stored cell after cell")
+        elif not isinstance(value, SCALARS) and type(value) is not SystemNoise:
+            raise Refused(f"the {name}'s {field} is no number, array or part, but {type(value).__name__}")
+
+
+def check_apart(*parts: Any) -> None:
+    """No two arrays may share memory: what is written in one place must not show in another."""
+    every = [(name, array) for part in parts for name, array in named_arrays(part)]
+    for k, (name, one) in enumerate(every):
+        for other, two in every[:k]:
+            if np.shares_memory(one, two):
+                raise Refused(f"{other} and {name} share memory")
+
+
+class Whole(np.ndarray):
+    """Integers as objects. What an array of integers would round is refused."""
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        if isinstance(value, Num):
+            raise Refused("a private number is stored among integers")
+        if not isinstance(value, Poison | np.ndarray):
+            if value != int(value) or not -(2**63) <= value < 2**63:
+                raise Refused("a number that is not whole is stored among integers")
+            value = int(value)
+        super().__setitem__(place, value)
+
+    @property
+    def flat(self) -> Any:
+        raise Refused("an array of integers is used by flat")
+
+
+class Real(np.ndarray):
+    """Floats as objects. An integer becomes a float, as in an array of floats."""
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        kept = isinstance(value, Num | Poison | np.ndarray)
+        super().__setitem__(place, value if kept else float(value))
+
+
+def symbolic(part: Any, source: Any = None) -> Any:
+    """The same part with arrays of objects; ``source`` in the place of a source of exact noise."""
+
+    def place(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            objects = value.astype(object)
+            return objects.view(Real) if value.dtype.kind == "f" else objects.view(Whole)
+        return source if type(value) is SystemNoise else value
+
+    return mapped(part, place)
+
+
+def mapped(part: Any, place: Callable[[Any], Any]) -> Any:
+    """The same part with ``place(field)`` in the place of each field that is no part."""
+    return tuple.__new__(
+        type(part), [mapped(value, place) if hasattr(value, "_fields") else place(value) for value in part]
+    )
+
+
+def copied(part: Any) -> Any:
+    """The same part with memory of its own."""
+    return mapped(part, lambda value: value.copy() if isinstance(value, np.ndarray) else value)
+
+
+def named_arrays(part: Any, raw: bool = False) -> Iterator[tuple[str, Any]]:
+    """All arrays by name. Everything inside a raw part is raw, and its name says so."""
+    for name, value in zip(part._fields, part, strict=True):
+        hidden = raw or name.startswith(RAW)
+        if isinstance(value, np.ndarray):
+            yield (name if name.startswith(RAW) or not raw else RAW + name), value
+        elif hasattr(value, "_fields"):
+            yield from named_arrays(value, hidden)
+
+
+def cells(part: Any) -> list[Any]:
+    """Everything that a part remembers."""
+    return [cell for _, array in named_arrays(part) for cell in array.reshape(-1).tolist()]
+
+
+def public(name: str) -> bool:
+    """Whether the field of this name is released."""
+    return not name.startswith(RAW)
+
+
+def same(one: Any, two: Any) -> bool:
+    """Whether two cells hold the same: the same form, or equal plain numbers."""
+    if one is two:
+        return True
+    if isinstance(one, Num) and isinstance(two, Num):
+        return one.const == two.const and one.factor == two.factor and one.terms == two.terms
+    if isinstance(one, Num | Poison) or isinstance(two, Num | Poison):
+        return False
+    return bool(one == two) or (one != one and two != two)

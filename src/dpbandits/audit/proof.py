@@ -1,0 +1,332 @@
+"""What each reward pays for everything that a central curator releases: for all rewards, noises, arms and stints.
+
+The curator runs on symbols. As long as it never asks what a private number is, one run is all runs: it holds for all
+rewards and all noises at once. Where it compares a noisy number, that number counts as public, and both answers are
+followed. Which arms are played, and where stints end, is up to the adversary. An argument about the structure of the
+curator covers all choices for many rounds; where none applies, all choices are tried for a few rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from dpbandits.audit.functions import stand_ins
+from dpbandits.audit.memory import cells, check, check_apart, copied, named_arrays, public, same, symbolic
+from dpbandits.audit.reading import FEEDS, read_agent, read_curator, substituted
+from dpbandits.audit.symbols import REWARD, Log, Num, Poison, Refused, Tape, Used, Varies, added
+from dpbandits.policies.policy import Policy
+
+__all__ = ["Proof", "State", "fresh", "prove", "step"]
+
+MOST_STATES = 6000  # that are tried one by one
+MOST_PATHS = 64  # through one step
+
+
+class Proof(NamedTuple):
+    """The largest cost of a reward, and over what it was found."""
+
+    epsilon: float  # the sum of its costs; infinite if something is not under noise
+    costs: frozenset[tuple[float, ...]]  # of all rewards
+    how: str  # all choices were covered
+    horizon: int  # up to which they were
+    complete: bool  # whether that is the horizon asked for
+    text: str  # where the largest cost occurs
+    tight: bool  # whether epsilon is reached for these choices, and not only an upper bound
+    on_grid: bool  # whether it holds for exact noise too
+
+
+class State(NamedTuple):
+    """A curator on symbols, and what is public of it."""
+
+    curator: Any
+    log: Log
+    tape: Tape  # the curator may hold it, so it is one for all states
+
+
+def prove(policy: Policy, horizon: int) -> Proof:
+    """The cost of the worst reward. Raises ``Refused`` if it cannot be known."""
+    check(policy.agent, "agent")
+    check(policy.curator, "curator")
+    check_apart(policy.agent, policy.curator)
+    read_agent(policy)
+    curator: Any = policy.curator
+    start = fresh(curator, read_curator(curator, *FEEDS, "accepts"))
+    start.log.where = "accepts"
+    if start.curator.accepts(start.log.reward(0)) is not True:
+        raise Refused("accepts turns some rewards down, and whether it does reveals the reward")
+    return (
+        each_arm_alone(start, policy.arms, horizon)
+        or all_arms_at_once(start, policy.arms, horizon)
+        or one_by_one(start, policy.arms, horizon)
+    )
+
+
+def fresh(curator: Any, functions: set[Any]) -> State:
+    """The curator on symbols, before the first round."""
+    log = Log()
+    tape = Tape(log)
+    return State(symbolic(substituted(curator, functions, stand_ins(tape)), tape), log, tape)
+
+
+def _copy(state: State) -> State:
+    log = state.log.copy()
+    curator = copied(state.curator)
+    for _, array in named_arrays(curator):
+        flat = array.reshape(-1)
+        for k, cell in enumerate(flat.tolist()):
+            if isinstance(cell, Num):
+                flat[k] = Num(log, cell.const, cell.factor, cell.terms, cell.peak, cell.noisy, cell.late)
+    return State(curator, log, state.tape)
+
+
+def step(
+    state: State,
+    t: int,
+    arm: int,
+    *,
+    add: bool = True,
+    close: bool = False,
+    show: bool = True,
+    number: int | None = None,
+) -> list[State]:
+    """The states after a round on ``arm``, one for each way through the code. The reward is symbol ``number``, or t."""
+    found: list[State] = []
+    todo: list[list[bool]] = [[]]
+    while todo:
+        forced = todo.pop()
+        child = _copy(state)
+        log, level = child.log, Poison("the user's level, which is not followed in the central model")
+        log.forced, log.taken, log.where = forced, [], f"round {t + 1}, arm {arm}"
+        child.tape.log = log
+        before = cells(child.curator)
+        if add:
+            reward = log.reward(t if number is None else number)
+            child.curator.add(arm, child.curator.respond(reward, level, child.tape), level, child.tape)
+        if close:
+            child.curator.close(arm, child.tape)
+        if show:
+            _show(child, before)
+        found.append(child)
+        todo += [[*log.taken[:k], True] for k in range(len(forced), len(log.taken))]
+        if len(found) + len(todo) > MOST_PATHS:
+            raise Refused(f"round {t + 1}: there are more than {MOST_PATHS} ways through one step")
+    return found
+
+
+def _show(state: State, before: list[Any]) -> None:
+    """Whatever was written into public memory is public now. The same form in several places is one number."""
+    shown: dict[int, Num] = {}
+    place = 0
+    for name, array in named_arrays(state.curator):
+        flat = array.reshape(-1)
+        for k, cell in enumerate(flat.tolist()):
+            was = before[place]
+            place += 1
+            if public(name) and isinstance(cell, Num) and cell is not was:
+                if id(cell) not in shown:
+                    shown[id(cell)] = state.log.release(cell)
+                flat[k] = shown[id(cell)]
+
+
+def _proof(logs: Iterable[Log], how: str, horizon: int, complete: bool, arms: int = 1) -> Proof:
+    """The worst of these logs. Rewards are numbered by round, or by round and arm."""
+    worst, text, tight, on_grid, every = 0.0, "nothing is released", True, True, set()
+    for log in logs:
+        on_grid = on_grid and log.on_grid
+        by_reward: dict[int, tuple[float, ...]] = {}
+        for (_, number, _), costs in log.costs.items():
+            by_reward[number] = (*by_reward.get(number, ()), *costs)
+        every |= set(by_reward.values())
+        for number, costs in by_reward.items():
+            total = math.fsum(costs)
+            if total > worst:
+                worst, tight = total, log.tight
+                text = f"reward {number // arms + 1} is under {len(costs)} noises, and loses "
+                text += " + ".join(f"{cost:.4g}" for cost in costs[:12]) + (" + .." if len(costs) > 12 else "")
+        if log.leak is not None and not math.isinf(worst):
+            worst, text, tight = math.inf, log.leak, log.tight
+    return Proof(worst, frozenset(every), how, horizon, complete, text, tight, on_grid)
+
+
+def one_by_one(start: State, arms: int, horizon: int) -> Proof:
+    """All choices of arms and of ends of stints, for as many rounds as can be tried, at most ``horizon``."""
+    level, t, seen, leaked = [start], 0, 1, []
+    while t < horizon and seen + len(level) * 2 * arms <= MOST_STATES:
+        after: list[State] = []
+        for state in level:
+            for arm in range(arms):
+                for open_ in step(state, t, arm):
+                    after.append(open_)
+                    for closed in step(open_, t, arm, add=False, close=True):
+                        if not all(map(same, cells(open_.curator), cells(closed.curator))):
+                            after.append(closed)
+        level, t, seen = after, t + 1, seen + len(after)
+        leaked = [state for state in level if state.log.leak is not None]
+        if leaked:
+            break
+    how = "every sequence of arms and ends of stints"
+    return _proof([state.log for state in leaked or level], how, t, t >= horizon or bool(leaked))
+
+
+def each_arm_alone(start: State, arms: int, horizon: int) -> Proof | None:
+    """All choices for many rounds, if arms are independent, and ends of stints do nothing or forget everything.
+
+    Each arm is played alone while the memory of the others is poison: using, moving or overwriting it ends the
+    argument. So nothing that is done between two rounds of an arm matters to it, by induction over its rounds. What is
+    left to choose is where its stints end:
+
+    * Closing changes no cell, after any number of rounds. Then stints do not matter, and the run is every run. Or
+    * closing leaves the arm's raw cells as they were at the start, after any number of rounds, and the public cells are
+      never used by ``add`` and ``close``, which poison shows again. Then every stint is a first stint, and its rewards
+      are in no other, by induction over stints. A raw cell that is left different is poison from the start as well: it
+      may be overwritten, and must not be used before.
+    """
+    found: list[Log] = []
+    try:
+        for arm in range(arms):
+            logs = _alone(start, arm, arms, horizon, stints=False, dead=set())
+            dead: set[int] = set()
+            while logs is None:
+                known = len(dead)
+                logs = _alone(start, arm, arms, horizon, stints=True, dead=dead)
+                if logs is None and len(dead) == known:
+                    return None
+            found += logs
+    except Used:
+        return None
+    return _proof(found, "every sequence of arms and ends of stints, by each arm alone", horizon, True)
+
+
+def _alone(start: State, arm: int, arms: int, horizon: int, *, stints: bool, dead: set[int]) -> list[Log] | None:
+    """The runs of one arm. None if the argument fails; then ``dead`` has got the cells that were left different."""
+    state = _copy(start)
+    own: list[bool] = []
+    held: list[bool] = []
+    for name, array in named_arrays(state.curator):
+        flat, width = array.reshape(-1), max(array.size // max(len(array), 1), 1)
+        for k in range(array.size):
+            place = len(own)
+            own.append(len(array) >= arms and k // width == arm)
+            held.append(own[-1] and not public(name) and place not in dead)
+            if not own[-1] or (stints and public(name)) or place in dead:
+                flat[k] = Poison()  # one for each cell, so that moving it shows
+    initial, ended = cells(state.curator), []
+    for t in range(horizon):
+        after = step(state, t, arm)
+        if len(after) != 1 or not _untouched(initial, after[0], own):
+            return None
+        state = after[0]
+        for closed in step(state, t, arm, add=False, close=True):
+            now = cells(closed.curator)
+            if not _untouched(initial, closed, own):
+                return None
+            if not stints and not all(map(same, now, cells(state.curator))):
+                return None
+            different = {k for k, mine in enumerate(held) if mine and not same(initial[k], now[k])}
+            if stints and different:
+                dead |= different
+                return None
+            ended.append(closed.log)
+        if ended[-1].leak is not None:
+            break
+    return ended if stints else [*ended[-1:], state.log]
+
+
+def _untouched(initial: list[Any], state: State, own: list[bool]) -> bool:
+    """Whether the others' cells are as they were, and the arm's own hold no poison but their own."""
+    now = cells(state.curator)
+    return all(a is b or (mine and not isinstance(b, Poison)) for a, b, mine in zip(initial, now, own, strict=True))
+
+
+def all_arms_at_once(start: State, arms: int, horizon: int) -> Proof | None:
+    """All choices for many rounds, where every round enters something for every arm: 0, if it was not played.
+
+    The reward of a round is one symbol for each arm, of which all but the played arm's are 0. A run on symbols holds
+    for all their values, 0 among them. So if playing arm a and playing arm b leave the same memory but for their
+    symbols, the memory with all symbols stands for each, and one run for every sequence of arms. Plain numbers that
+    differ depend on the arms alone (``Varies``). Ends of stints must do nothing.
+    """
+    state = start
+    try:
+        for t in range(horizon):
+            played = []
+            for arm in range(arms):
+                after = step(state, t, arm, show=False, number=t * arms + arm)
+                closed = step(after[0], t, arm, add=False, close=True, show=False)
+                if len(after) + len(closed) != 2:
+                    return None
+                if not all(map(same, cells(after[0].curator), cells(closed[0].curator))):
+                    return None
+                played += after
+            merged = _merged(state, played, t)
+            if merged is None:
+                return None
+            state = merged
+            if state.log.leak is not None:
+                break
+    except Used:
+        return None
+    return _proof([state.log], "every sequence of arms, by all arms at once", horizon, True, arms)
+
+
+def _merged(before: State, played: list[State], t: int) -> State | None:
+    """The memory that stands for all of ``played``; None if there is none."""
+    log = played[0].log.copy()
+    if any(child.log.scales != log.scales or child.log.leak != before.log.leak for child in played):
+        return None
+    log.where = f"round {t + 1}"
+    made = State(copied(played[0].curator), log, before.tape)
+    was, alternatives = cells(before.curator), [cells(child.curator) for child in played]
+    place = 0
+    for _, array in named_arrays(made.curator):
+        flat = array.reshape(-1)
+        for k in range(flat.size):
+            cell = _together([child[place] for child in alternatives], t, log)
+            if cell is None:
+                return None
+            flat[k] = was[place] if same(cell, was[place]) else cell
+            place += 1
+    _show(made, was)
+    return made
+
+
+def _together(alternatives: list[Any], t: int, log: Log) -> Any:
+    """One number for what a cell holds after each of the arms was played; None if there is none."""
+    first, arms = alternatives[0], len(alternatives)
+    if not any(isinstance(one, Num) for one in alternatives):
+        if all(same(first, other) for other in alternatives):
+            return first
+        return _counted(alternatives, t, arms)
+    terms: dict[Any, Any] = {}
+    base = None
+    for arm, one in enumerate(alternatives):
+        form = one if isinstance(one, Num) else Num(log, one, 1, {}, abs(one)) if isinstance(one, float | int) else None
+        if form is None:
+            return None
+        rest: dict[Any, Any] = {}
+        for term, c in form.terms.items():
+            new = term[0] == REWARD and term[1] >= t * arms
+            if new and term[1] != t * arms + arm:
+                return None
+            (terms if new else rest)[term] = form.factor * c
+        if base is not None and (form.const, rest) != base:
+            return None
+        base = (form.const, rest)
+    if base is None:
+        return None
+    peak = max(one.peak if isinstance(one, Num) else abs(one) for one in alternatives)
+    forms = [one for one in alternatives if isinstance(one, Num)]
+    noisy, late = any(form.noisy for form in forms), any(form.late for form in forms)
+    return Num(log, base[0], 1, added(base[1], terms, 1), peak, noisy, late)
+
+
+def _counted(alternatives: list[Any], t: int, arms: int) -> Any:
+    """Whole numbers that differ between the arms."""
+    numbers = [(one.base, one.marks) if isinstance(one, Varies) else (one, {}) for one in alternatives]
+    if any(not isinstance(base, int) or marks != numbers[0][1] for base, marks in numbers):
+        return None
+    least = min(base for base, _ in numbers)
+    marks = {(t, arm): base - least for arm, (base, _) in enumerate(numbers) if base > least}
+    return Varies(arms, least, {**numbers[0][1], **marks})

@@ -1,0 +1,353 @@
+"""Reads the source of a policy. What must hold on every path, however rare, is seen without running it.
+
+A run shows the paths that it takes. That an agent asks the curator its five questions and touches nothing else, that
+the answers read no ``raw_`` field, and that no code keeps anything outside its arrays, is read off the syntax tree.
+What is known to be harmless is allowed, and everything else is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import inspect
+import math
+import textwrap
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dpbandits import numerics
+from dpbandits.audit.memory import RAW
+from dpbandits.audit.symbols import Refused
+from dpbandits.exact import SystemNoise
+
+__all__ = ["QUESTIONS", "Looks", "Reader", "read_agent", "read_curator", "substituted"]
+
+#: What an agent may ask a curator.
+QUESTIONS = ("ready", "mean", "lowest", "samples", "width")
+FEEDS = ("respond", "add", "close")
+PLAIN = (bool, int, float, str, type(None))
+BUILTINS = {
+    *(abs, bool, divmod, enumerate, float, int, len, max, min),
+    *(pow, range, reversed, round, sorted, sum, tuple, zip),
+}
+#: Functions that stand for themselves: the verifier has its own version of each.
+TRUSTED = (numerics.unit, numerics.sigmoid, numerics.on_grid)
+ARRAY = {"size", "shape", "ndim"}
+CHANCE = {
+    *("random", "normal", "beta", "gamma", "integers", "uniform", "exponential", "standard_normal", "binomial"),
+    *("laplace", "choice", "standard_exponential", "geometric", "poisson"),
+}
+#: Methods of an object that would change what reading it means.
+SPECIAL = ("__getattribute__", "__getattr__", "__getitem__", "__iter__", "__call__", "__class_getitem__", "__setattr__")
+FORBIDDEN = (
+    *(ast.Try, ast.TryStar, ast.With, ast.Global, ast.Nonlocal, ast.Lambda, ast.Yield, ast.YieldFrom, ast.Await),
+    *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.Delete, ast.NamedExpr, ast.Starred, ast.AsyncFunctionDef),
+    *(ast.Raise, ast.Match, ast.JoinedStr, ast.AsyncFor, ast.AsyncWith, ast.Is, ast.IsNot, ast.FunctionDef),
+)
+
+#: What a parameter of a function holds.
+SELF, CURATOR = "self", "the curator"
+Roles = tuple[tuple[str, str], ...]
+
+
+class Looks(Refused):
+    """What an agent sees depends on raw memory, or it does more with the curator than to ask it."""
+
+
+def classes(part: Any) -> list[type]:
+    """The class of a part, and those of the parts inside it."""
+    return [type(part), *(c for value in part if hasattr(value, "_fields") for c in classes(value))]
+
+
+def fields(part: Any, memory: bool) -> set[str]:
+    """The names of the fields that are memory, or of those that are parameters, in a part and in those inside it."""
+    found: set[str] = set()
+    for name, value in zip(part._fields, part, strict=True):
+        if (isinstance(value, np.ndarray) or hasattr(value, "_fields")) == memory:
+            found.add(name)
+        if hasattr(value, "_fields"):
+            found |= fields(value, memory)
+    return found
+
+
+@functools.cache
+def _compiled(path: str) -> dict[tuple[str, int], types.CodeType]:
+    """All code of a source file as it is now, by name and line."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            todo = [compile(file.read(), path, "exec", dont_inherit=True)]
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    found = {}
+    while todo:
+        code = todo.pop()
+        found[code.co_qualname, code.co_firstlineno] = code
+        todo += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return found
+
+
+def _is_source_of(code: types.CodeType) -> bool:
+    """Whether the file says what runs."""
+
+    def text(c: types.CodeType) -> tuple[Any, ...]:
+        inner = tuple(text(k) if isinstance(k, types.CodeType) else repr(k) for k in c.co_consts)
+        return c.co_code, c.co_names, c.co_varnames, c.co_argcount, c.co_exceptiontable, inner
+
+    made = _compiled(code.co_filename).get((code.co_qualname, code.co_firstlineno))
+    return made is not None and text(made) == text(code)
+
+
+class Reader:
+    """Reads all functions that the methods of some parts can reach.
+
+    ``role`` is agent, question (what an agent may ask a curator) or curator. ``hidden`` are names of memory that
+    belongs to somebody else.
+    """
+
+    def __init__(self, part: Any, role: str, hidden: set[str] | None = None) -> None:
+        self.classes = classes(part)
+        self.memory, self.parameters = fields(part, memory=True), fields(part, memory=False)
+        self.role, self.hidden = role, hidden or set()
+        self.done: set[tuple[Any, Roles]] = set()
+
+    @property
+    def functions(self) -> set[Any]:
+        """What was read."""
+        return {function for function, _ in self.done}
+
+    def methods(self, name: str) -> list[Any]:
+        """The methods of this name. A class that has none contributes nothing."""
+        found = [inspect.getattr_static(c, name, None) for c in self.classes]
+        return [method for method in found if isinstance(method, types.FunctionType)]
+
+    def method(self, name: str, handed: Mapping[int, str] | None = None) -> None:
+        """Read all methods of this name; ``handed`` says what some of the arguments after self are."""
+        for c in self.classes:
+            found = inspect.getattr_static(c, name, None)
+            if found is not None and not isinstance(found, types.FunctionType):
+                raise Refused(f"{self.role} ({c.__name__}.{name}): is no plain method")
+        for method in self.methods(name):
+            self.function(method, {0: SELF, **{place + 1: role for place, role in (handed or {}).items()}})
+
+    def function(self, function: Any, handed: Mapping[int, str]) -> None:
+        """Read a function, whose arguments at these places have these roles."""
+        if function in TRUSTED:
+            return
+        where = f"{self.role} ({getattr(function, '__qualname__', function)})"
+        if not isinstance(function, types.FunctionType):
+            raise Refused(f"{where}: is not a plain Python function, so that it cannot be read")
+        names = list(inspect.signature(function).parameters)
+        roles = tuple(sorted((names[place], role) for place, role in handed.items() if place < len(names)))
+        if len(roles) != len(handed):
+            raise Refused(f"{where}: takes fewer arguments than it is given")
+        if (function, roles) in self.done:
+            return
+        self.done.add((function, roles))
+        defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        if any(not isinstance(value, PLAIN) for value in defaults):
+            raise Refused(f"{where}: has defaults that could keep something")
+        if hasattr(function, "__wrapped__") or function.__code__.co_freevars:
+            raise Refused(f"{where}: is a closure or wrapped by another function (super() is one, too)")
+        Body(self, function, dict(roles), _tree(function, where), where).read()
+
+
+def _tree(function: Any, where: str) -> ast.FunctionDef:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, SyntaxError, TypeError, IndexError):
+        raise Refused(f"{where}: its source cannot be read") from None
+    if not isinstance(tree, ast.FunctionDef) or tree.name != function.__name__ or tree.decorator_list:
+        raise Refused(f"{where}: its source is not a plain function of that name")
+    if not _is_source_of(function.__code__):
+        raise Refused(f"{where}: what runs is not what its source says")
+    return tree
+
+
+class Body:
+    """The body of one function, with the role of its parameters."""
+
+    def __init__(self, reader: Reader, function: Any, roles: dict[str, str], tree: ast.FunctionDef, where: str) -> None:
+        self.reader, self.function, self.roles, self.tree, self.where = reader, function, roles, tree, where
+        if tree.args.vararg or tree.args.kwarg:
+            raise Refused(f"{where}: takes any arguments")
+        self.nodes = [node for statement in tree.body for node in ast.walk(statement)]
+        self.parent = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        stored = {n.id for n in self.nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        self.local = stored | {a.arg for a in [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]}
+        if stored & set(roles):
+            raise Refused(f"{where}: {', '.join(sorted(stored & set(roles)))} means something else inside")
+
+    def read(self) -> None:
+        """Refuse what is not known to be harmless."""
+        for node in self.nodes:
+            if isinstance(node, FORBIDDEN):
+                raise Refused(f"{self.where}: uses '{type(node).__name__.lower()}', which is not followed")
+            if isinstance(node, ast.Attribute):
+                self.attribute(node)
+            if isinstance(node, ast.Name):
+                if node.id in self.roles:
+                    (self.own if self.roles[node.id] == SELF else self.handed_on)(node)
+                elif node.id not in self.local:
+                    self.outside(node)
+            written = isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load)
+            if written and self.reader.role == "question":
+                raise Looks(f"{self.where}: an answer to the agent writes memory")
+
+    def own(self, node: ast.Name) -> None:
+        """``self`` may be used to name fields and methods, and for nothing else."""
+        up = self.parent.get(node)
+        if not (isinstance(up, ast.Attribute) and up.value is node):
+            raise Refused(f"{self.where}: does something with self other than to name its fields and methods")
+
+    def handed_on(self, node: ast.Name) -> None:
+        """An agent may ask the curator its questions, and hand it on to functions that do the same."""
+        up = self.parent.get(node)
+        if isinstance(up, ast.Attribute) and up.attr in QUESTIONS:
+            call = self.parent.get(up)
+            if isinstance(call, ast.Call) and call.func is up:
+                return None
+        if isinstance(up, ast.Call) and node in up.args:
+            place = up.args.index(node)
+            if isinstance(up.func, ast.Attribute) and self.reader.methods(up.func.attr):
+                return self.reader.method(up.func.attr, {place: CURATOR})
+            if isinstance(up.func, ast.Name) and up.func.id not in self.local:
+                function = self.resolve(up.func.id)
+                if isinstance(function, types.FunctionType):
+                    return self.reader.function(function, {place: CURATOR})
+        raise Looks(f"{self.where}: does more with the curator than to ask it ({ast.unparse(up or node)[:60]})")
+
+    def outside(self, node: ast.Name) -> None:
+        """A name from outside of the function: a constant, ``math``, exact noise, or a function that is read too."""
+        value = self.resolve(node.id)
+        up = self.parent.get(node)
+        if isinstance(value, PLAIN) or value is math or _is_exact_noise(value):
+            return
+        if isinstance(value, type | types.BuiltinFunctionType) and value in BUILTINS:
+            return
+        if value is np:
+            if isinstance(up, ast.Attribute) and isinstance(getattr(np, up.attr, None), float):
+                return
+            raise Refused(f"{self.where}: calls NumPy, which is not followed")
+        if isinstance(value, types.FunctionType):
+            if not (isinstance(up, ast.Call) and up.func is node):
+                raise Refused(f"{self.where}: does something with {node.id} other than to call it")
+            if not any(isinstance(a, ast.Name) and self.roles.get(a.id) == CURATOR for a in up.args):
+                self.reader.function(value, {})
+            return
+        raise Refused(f"{self.where}: uses {node.id}, {type(value).__name__} outside of it, which can keep anything")
+
+    def resolve(self, name: str) -> Any:
+        """What a name from outside means."""
+        if name in self.function.__globals__:
+            return self.function.__globals__[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        raise Refused(f"{self.where}: {name} is not defined")
+
+    def attribute(self, node: ast.Attribute) -> None:
+        """An attribute must be a field, a method, a constant of the class, or a number from a generator."""
+        name, base, reader = node.attr, node.value, self.reader
+        if not isinstance(node.ctx, ast.Load):
+            raise Refused(f"{self.where}: sets an attribute")
+        if isinstance(base, ast.Name) and base.id not in self.local and self.resolve(base.id) in (math, np):
+            known = getattr(self.resolve(base.id), name, None)
+            if not isinstance(known, float | types.BuiltinFunctionType) or name.startswith("_"):
+                raise Refused(f"{self.where}: uses {ast.unparse(node)}, which is not followed")
+            return
+        if isinstance(base, ast.Name) and self.roles.get(base.id) == CURATOR:
+            return  # see handed_on
+        mine = isinstance(base, ast.Name) and self.roles.get(base.id) == SELF
+        if name in reader.hidden and not (mine and name in reader.memory):
+            raise Looks(f"{self.where}: looks at {name} of the curator")
+        if name in reader.memory or name in reader.parameters:
+            if reader.role == "question" and name.startswith(RAW):
+                raise Looks(f"{self.where}: what the agent is told reads {name}")
+            return
+        if reader.methods(name):
+            call = self.parent.get(node)
+            if not (isinstance(call, ast.Call) and call.func is node):
+                raise Refused(f"{self.where}: does something with .{name} other than to call it")
+            if not any(isinstance(a, ast.Name) and self.roles.get(a.id) == CURATOR for a in call.args):
+                reader.method(name)
+            return
+        if name in ARRAY or (name == "flat" and reader.role != "question"):
+            return
+        if mine and isinstance(inspect.getattr_static(reader.classes[0], name, self), PLAIN):
+            return  # a constant of the class
+        chance = not isinstance(base, ast.Name) or base.id in self.local or _is_exact_noise(self.resolve(base.id))
+        if name in CHANCE and chance and not mine:
+            return
+        raise Refused(f"{self.where}: uses .{name}, which is not followed")
+
+
+def _is_exact_noise(value: Any) -> bool:
+    return value is SystemNoise or type(value) is SystemNoise
+
+
+def read_agent(policy: Any) -> None:
+    """Refuse an agent unless it depends on what the curator answers alone, and the answers on public memory alone."""
+    agent, curator = policy.agent, policy.curator
+    Reader(agent, "agent", fields(curator, memory=True)).method("act", {0: CURATOR})
+    questions = Reader(curator, "question")
+    for name in QUESTIONS:
+        if not questions.methods(name):
+            raise Refused(f"the curator has no method {name}")
+        questions.method(name)
+    if questions.methods("accepts"):
+        questions.method("accepts")
+    for part in (agent, curator):
+        for c in classes(part):
+            changed = [n for n in SPECIAL if any(n in vars(b) for b in c.__mro__ if b not in (tuple, object))]
+            if [name for name in changed if name != "__class_getitem__"]:
+                raise Refused(f"{c.__name__} defines {changed[0]}")
+            for name in ("by_stint", "others_stand", "counts_ahead"):
+                if isinstance(inspect.getattr_static(c, name, None), property) and not c.__module__.startswith(
+                    "dpbandits."
+                ):
+                    raise Refused(f"{c.__name__} computes {name}")
+
+
+def read_curator(curator: Any, *names: str) -> set[Any]:
+    """Refuse a curator that keeps anything outside its arrays; returns the functions that these methods can reach."""
+    reader = Reader(curator, "curator")
+    for name in names or FEEDS:
+        if not reader.methods(name):
+            raise Refused(f"the curator has no method {name}")
+        reader.method(name)
+    return reader.functions
+
+
+def substituted(part: Any, functions: set[Any], stand_ins: Mapping[Any, Any]) -> Any:
+    """The same part, whose methods call ``stand_ins`` in the place of some functions; nothing else is changed.
+
+    ``functions`` are all that its methods can reach. Each is made again from the same code with other globals.
+    """
+    made = {f: types.FunctionType(f.__code__, {}, f.__name__, f.__defaults__) for f in functions}
+    for f, clone in made.items():
+        clone.__kwdefaults__ = f.__kwdefaults__
+        clone.__globals__.update({name: _stand_in(value, made, stand_ins) for name, value in f.__globals__.items()})
+    return _with_methods(part, made)
+
+
+def _stand_in(value: Any, made: Mapping[Any, Any], stand_ins: Mapping[Any, Any]) -> Any:
+    if isinstance(value, types.FunctionType):
+        return stand_ins.get(value, made.get(value, value))
+    if _is_exact_noise(value):
+        source = stand_ins[SystemNoise]
+        return (lambda: source) if value is SystemNoise else source
+    return value
+
+
+def _with_methods(part: Any, made: Mapping[Any, Any]) -> Any:
+    kind = type(part)
+    methods = {}
+    for name in dir(kind):
+        method = inspect.getattr_static(kind, name)
+        if isinstance(method, types.FunctionType) and method in made:
+            methods[name] = made[method]
+    clone: Any = type(kind.__name__, (kind,), {"__slots__": (), **methods})
+    return tuple.__new__(clone, [_with_methods(v, made) if hasattr(v, "_fields") else v for v in part])

@@ -1,0 +1,102 @@
+"""Servers in processes of their own, that can be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from postgres import free_port
+
+
+class Zygote:
+    """The process from which servers are forked."""
+
+    def __init__(self) -> None:
+        script = Path(__file__).with_name("zygote.py")
+        self.process = subprocess.Popen(
+            [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n"
+
+    def start(self, **settings: Any) -> int:
+        """The process id of a new server."""
+        return self._say(settings)
+
+    def wait(self, process: int) -> None:
+        """Wait until a server has ended, with all its threads."""
+        self._say(process)
+
+    def _say(self, command: Any) -> int:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def stop(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+
+class Server:
+    """One server: it can be killed and started again, on the same port and with the same files."""
+
+    def __init__(self, zygote: Zygote, folder: Path, store: str, name: str = "server", **settings: Any) -> None:
+        self.zygote, self.port = zygote, free_port()
+        self.log = folder / f"{name}.log"
+        self.settings = {
+            "store": store,
+            "keys": str(folder / "keys"),
+            "tally": f"sqlite:///{folder}/tally",
+            "port": self.port,
+            "log_format": "json",
+            "log": str(self.log),
+            **settings,
+        }
+        self.process = 0
+
+    def start(self, wait: float = 20.0) -> None:
+        self.process = self.zygote.start(**self.settings)
+        deadline = time.monotonic() + wait
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if self.call("GET", "/livez")[0] == 200:
+                    return
+            time.sleep(0.01)
+        raise AssertionError(f"the server does not start: {self.log.read_text()[-2000:]}")
+
+    def kill(self) -> None:
+        os.kill(self.process, signal.SIGKILL)
+        self.zygote.wait(self.process)
+        self.process = 0
+
+    def stop(self) -> None:
+        if self.process:
+            os.kill(self.process, signal.SIGTERM)
+            self.zygote.wait(self.process)
+            self.process = 0
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """(status, JSON) of one request."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            content = None if body is None else json.dumps(body)
+            connection.request(method, path, content, {"content-type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+            kind = answer.headers.get("content-type", "")
+            return answer.status, json.loads(text) if "json" in kind else text.decode(errors="replace")
+        finally:
+            connection.close()
