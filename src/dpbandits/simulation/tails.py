@@ -56,7 +56,7 @@ def tail_of(values: Floats) -> Tail:
 
     >>> tail = tail_of(np.arange(1.0, 1001.0))
     >>> tail.quantile, tail.low, tail.high, tail.disasters
-    (950.05, 936.0, 963.0, 0.0)
+    (950.05, 936.0, 964.0, 0.0)
     >>> str(tail_of(np.array([1.0] * 19 + [50.0])))
     '1 run in 20 loses more than 3.45 (95 % interval from 1); 5 % of the runs lost more than 10 times the median'
     """
