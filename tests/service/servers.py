@@ -67,7 +67,7 @@ class Server:
         }
         self.process = 0
 
-    def start(self, wait: float = 20.0) -> None:
+    def start(self, wait: float = 60.0) -> None:
         self.process = self.zygote.start(**self.settings)
         deadline = time.monotonic() + wait
         while time.monotonic() < deadline:
@@ -90,7 +90,7 @@ class Server:
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """(status, JSON) of one request."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             content = None if body is None else json.dumps(body)
             connection.request(method, path, content, {"content-type": "application/json"})

@@ -195,7 +195,7 @@ def test_a_response_after_its_window_is_late(client: TestClient) -> None:
 def test_a_stint_closes_when_its_window_is_over(client: TestClient) -> None:
     import time
 
-    create(client, policy="dp-se", horizon=100_000, response_window=0.3, options={"beta": 0.5})
+    create(client, policy="dp-se", horizon=100_000, response_window=3, options={"beta": 0.5})
     one = decide(client)
     assert reward(client, one["token"], 1) == "accepted"
     lease = decide(client, count=1000)
@@ -203,7 +203,7 @@ def test_a_stint_closes_when_its_window_is_over(client: TestClient) -> None:
     for _ in range(100):
         if lease["decisions"][-1]["arm"] != open_arm:
             break
-        time.sleep(0.05)
+        time.sleep(0.2)
         lease = decide(client, count=1000)
     assert lease["decisions"][-1]["arm"] != open_arm
     first = read(client, "ledger")["entries"][0]

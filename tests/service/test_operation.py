@@ -134,7 +134,7 @@ def test_roles(dpbandits: Command, serve: Open, tmp_path: Path) -> None:
 
 
 def test_limits_and_headers(serve: Open, tmp_path: Path) -> None:
-    client = serve(f"sqlite:///{tmp_path}/test.db", max_body=2000, rate_limit=20)
+    client = serve(f"sqlite:///{tmp_path}/test.db", max_body=2000, rate_limit=5)
     create(client)
     for path in ("/v1/experiments/shop/decisions", "/v1/responses", "/v1/experiments"):
         answer = client.post(path, content=b'{"user": "' + b"x" * 3000 + b'"}')

@@ -143,6 +143,8 @@ def _summary(trace: Trace) -> None:
     settings = f"{plural(trace.horizon, 'round')}, {plural(trace.runs, 'run')}, seed {trace.simulation.seed}"
     echo(f"{trace.label} on {trace.simulation.arms.text}: {settings}")
     echo(f"regret      {_regret(trace, final)}")
+    if trace.runs > 1:
+        echo(f"tail        {trace.tail}")
     found = f"found in {trace.found} of {plural(trace.runs, 'run')}"
     best = f"{shortened(', '.join(trace.best_arms), 60)}, {found}; " if trace.simulation.arms.named else ""
     echo(f"best arm    {best}{100 * final['best_arm_fraction']:.2f} % of rounds")

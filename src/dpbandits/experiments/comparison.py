@@ -194,16 +194,15 @@ def compare(
     ``{"policy": "adap-ucb", "alpha": 1}`` has settings of its own, and a trace is compared as it is. The keywords are
     those of ``simulate``, for all of them; an ``epsilon``, ``levels`` or an option is given to the policies that take
     it, and a list of epsilons compares each private policy at each. With ``out``, finished runs, figures, data and a
-    report are kept in that folder: whatever is edited, a run that was played is not played again. ``watch`` is called
-    with the progress, and ``answered`` with the traces, before the figures are drawn.
+    report are kept in that folder: whatever is edited, a run that was played is not played again.
 
     ``what`` may also be the path of a TOML file that says all this; then ``out`` is out/compare unless given.
     ``watch`` is called with the progress, and ``answered`` with the traces, before figures are drawn.
 
     >>> compare(["ucb1", "adap-ucb"], arms={"red": 0.9, "green": 0.6}, horizon=1000, epsilon=1, runs=5)
-    policy           mean regret  largest regret  best arm              privacy
-    ucb1             20.6 ± 2.1   28.2            red, found in 5 of 5  not private
-    adap-ucb, ε = 1  76.8         76.8            red, found in 5 of 5  central, epsilon 1
+    policy           mean regret  95 % quantile  largest regret  disasters  best arm              privacy
+    ucb1             20.6 ± 2.1   26.7           28.2            0 %        red, found in 5 of 5  not private
+    adap-ucb, ε = 1  76.8         76.8           76.8            0 %        red, found in 5 of 5  central, epsilon 1
     """
     if isinstance(what, PathLike) or (isinstance(what, str) and "arms" not in given):
         if given:

@@ -15,17 +15,18 @@ from dpbandits.environments import Arms, Levels
 from dpbandits.environments.numbers import number, real
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
+from dpbandits.simulation.settings import settings
 
 __all__ = ["Question", "ask"]
 
 TRUSTS = ("central", "local")
-EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # the default curve; also multiples of one given epsilon
+EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # the default; with a curve, multiples of one given epsilon
 POINTS = 8  # epsilons in a range LOW:HIGH
 
 
 @dataclass(frozen=True)
 class Question:
-    """The input of a plan. ``epsilons`` is the curve; ``epsilon`` is set if exactly one was given."""
+    """The input of a plan. ``epsilons`` are played; ``epsilon`` is set if exactly one was given."""
 
     arms: Arms
     horizon: int
@@ -36,8 +37,15 @@ class Question:
     refuse: Fraction  # share of the users who refuse
     per_day: float | None
     policies: tuple[str, ...]  # empty: all suitable policies
-    runs: int
+    runs: int  # of every policy; those that may be best get more
     seed: int
+    reward_range: tuple[float, float] | None = None
+    unit: str = "rewards"
+
+    @property
+    def worst(self) -> float:
+        """The regret of always playing the worst arm: no run can lose more."""
+        return self.horizon * (max(self.arms.means) - min(self.arms.means))
 
     @property
     def at_random(self) -> float:
@@ -74,6 +82,8 @@ class Question:
             "refuse": float(self.refuse),
             "runs": self.runs,
             "seed": self.seed,
+            "reward_range": None if self.reward_range is None else list(self.reward_range),
+            "unit": self.unit,
         }
 
 
@@ -92,6 +102,9 @@ def ask(
     policies: str | lookup.Factory | Sequence[str | lookup.Factory] = (),
     runs: float = 20,
     seed: float | None = 0,
+    curve: bool = False,
+    reward_range: str | Sequence[float] | None = None,
+    unit: str = "rewards",
 ) -> Question:
     """Parse and check the input of a plan.
 
@@ -99,6 +112,7 @@ def ask(
     is by how much all other means are lower. ``epsilon`` is one value, a list ``0.1,1`` or a range ``0.1:10``.
     ``policies`` are names, ``module:function`` or functions; without them all suitable ones are tried. ``seed=None``
     draws a seed. ``budget`` and ``refuse`` may be percentages; a budget of 5% is 5 % of what the best arm would pay.
+    With ``curve``, multiples of a single epsilon are played too. ``unit`` is what rewards are, such as clicks.
 
     >>> question = ask("5", best=0.036, gap=0.006, horizon=1e6, epsilon=1, budget="5%", refuse="20%")
     >>> question.arms.text, question.budget, str(question.levels(1.0, question.refuse))
@@ -114,7 +128,7 @@ def ask(
         raise InputError("arms", f"must not all have the same mean, got {read.text}")
     rounds = _rounds(horizon, traffic, days, len(means))
     known("trust", trust, (*TRUSTS, "any"))
-    epsilons, one = _epsilons(epsilon)
+    epsilons, one = _epsilons(epsilon, curve)
     several = [policies] if isinstance(policies, str) or not isinstance(policies, Iterable) else policies
     chosen = tuple(lookup.written(lookup.find(name)) for name in several)
     share = _share("refuse", refuse)
@@ -132,6 +146,8 @@ def ask(
         chosen,
         at_least("runs", runs, 2),
         seed_of(seed),
+        None if reward_range is None else settings()["reward_range"].read(reward_range),
+        unit,
     )
 
 
@@ -176,7 +192,7 @@ def _rounds(horizon: float | None, traffic: float | None, days: float | None, ar
     return at_least("horizon", horizon, arms)
 
 
-def _epsilons(epsilon: str | float | Sequence[float] | None) -> tuple[tuple[float, ...], float | None]:
+def _epsilons(epsilon: str | float | Sequence[float] | None, curve: bool) -> tuple[tuple[float, ...], float | None]:
     """The epsilons of the curve, and the single one asked about, if any."""
     if epsilon is None:
         return EPSILONS, None
@@ -191,7 +207,8 @@ def _epsilons(epsilon: str | float | Sequence[float] | None) -> tuple[tuple[floa
         return (low, *(float(f"{x:.3g}") for x in inside), high), None
     listed = sorted({positive("epsilon", number("epsilon", part)) for part in text.split(",")})
     if len(listed) == 1:
-        return tuple(float(f"{listed[0] * step:.12g}") for step in EPSILONS), listed[0]
+        steps = EPSILONS if curve else (1.0,)
+        return tuple(float(f"{listed[0] * step:.12g}") for step in steps), listed[0]
     return tuple(listed), None
 
 

@@ -200,6 +200,7 @@ class Shared:
             told = work.tell_all([item for job in tells for item in job.items])
             batch.write(cursor, SQL)
             answers = work.shown(asks, decided)
+        self._folder.wake.set()
         for key, value in work.contents:
             self._contents.keep(key, value)
         self.metrics.count(batch, self.runs)
@@ -393,7 +394,7 @@ class Folder:
     def __init__(self, books: Shared) -> None:
         self.books = books
         self.thread = threading.Thread(target=self._run, name="folder", daemon=True)
-        self._stopping = threading.Event()
+        self._stopping, self.wake = threading.Event(), threading.Event()
         self._leads: dict[int, _Lead] = {}
         self._noise, self._choices = SystemNoise(), Choices()
 
@@ -424,7 +425,8 @@ class Folder:
                 if lead is not None:
                     busy |= self._fold(connection, number, lead)
             if not busy:
-                self._stopping.wait(IDLE)
+                self.wake.wait(IDLE)
+                self.wake.clear()
 
     def _active(self, connection: psycopg.Connection[Any]) -> list[int]:
         found = connection.execute(
