@@ -116,7 +116,7 @@ def test_slow_and_unsuitable_policies_are_named() -> None:
 def test_normal_rewards_are_planned_with_the_policies_for_them() -> None:
     found = plan("normal(0.9,1)+normal(0.1,1)", horizon=5000, epsilon=2, trust="local", runs=4)
     assert found.best(2.0, "local") is not None
-    assert {o.policy for o in found.outcomes} == {"ldp-ucb-bs", "ldp-ucb-ls", "ucb1"}
+    assert {o.policy for o in found.outcomes} == {"ldp-imed-bs", "ldp-klucb-bs", "ldp-ucb-bs", "ldp-ucb-ls", "ucb1"}
     assert any(one.policy == "ldp-ucb-b" and "unbounded" in one.reason for one in found.left_out)
 
 
