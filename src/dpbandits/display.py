@@ -11,6 +11,9 @@ __all__ = ["bars", "card", "shortened", "sparkline"]
 WIDTH, HEIGHT = 160, 36  # of a sparkline, in pixels
 COLOUR = "#0072B2"
 
+NOTHING = 1e-12  # what rounding leaves of zero
+ROUNDING = 1e-9  # an error that is smaller than this share of its value is rounding, not chance
+
 
 def shortened(text: object, most: int = 72) -> str:
     """A text on one line, cut off in the middle where it is too long.

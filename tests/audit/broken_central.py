@@ -28,7 +28,7 @@ KEPT: list[float] = []
 SHARED = np.random.default_rng(3)
 
 
-def broken(truth: float, make: Any, agent: Any = None) -> Any:
+def broken(truth: float, make: Any, agent: Any = None, truths: dict[str, float] = TRUTH) -> Any:
     """Declare a policy with this curator, and an agent that doubles its stints unless another is given."""
 
     def build(arms: int, *, epsilon: float) -> Parts:
@@ -37,7 +37,7 @@ def broken(truth: float, make: Any, agent: Any = None) -> Any:
 
     def named(name: str) -> Any:
         build.__name__ = name
-        TRUTH[name] = truth
+        truths[name] = truth
         return published("a fault")(build)
 
     return named

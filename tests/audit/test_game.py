@@ -180,7 +180,8 @@ def test_a_right_device_is_not_refuted_with_any_pair_of_rewards() -> None:
     for view in ("response", "bytes"):
         verdict = attack_responder(Responder("right", flipped), claim=1.0, trials=20_000, alpha=1e-6, view=view)
         assert verdict.verdict == "not refuted"
-        assert verdict.epsilon is not None and verdict.epsilon > 0.7
+        assert verdict.epsilon is not None
+        assert verdict.epsilon > 0.7
 
 
 def test_a_device_that_raises_is_a_fault_and_names_the_reward() -> None:

@@ -102,7 +102,7 @@ BAD = {  # a command: what its message must hold
     "ADAP1 --option alpha=x": "alpha must be a number, got 'x'",
     "ADAP1 --levels choice(1,2)": "levels is not a parameter of adap-ucb",
     "simulate dp-ucb --arms 0.9,0.8 --horizon 9 --epsilon 1 --option as_printed=2": "as_printed must be true or false",
-    "INT --option delta=1": "delta must be in (0, 1), got 1",
+    "INT --option delta=1": "delta must be in [0, 1), got 1",
     "INT --option schedule=w": "schedule 'w' is unknown: known are constant, x, y, exact",
     "simulate ldp-ucb-l --arms normal(0.5,1)+normal(0,1) --horizon 100 --epsilon 1": (
         "ldp-ucb-l needs rewards in [0,1]; normal(0.5,1) is unbounded: use ldp-ucb-ls"

@@ -16,7 +16,9 @@ from dpbandits.policies import lookup
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
+    "docs/comparison.md",
     "docs/concepts/live.md",
+    "docs/howto/compare.md",
     "docs/howto/add-a-bound.md",
     pytest.param("docs/howto/add-a-policy.md", marks=pytest.mark.slow),
     pytest.param("docs/howto/add-a-curator.md", marks=pytest.mark.slow),

@@ -114,7 +114,7 @@ def report() -> str:
     panels.append(Panel("three", "Many lines", [*many, Line("bound", X, 20 * X, style="dashed")]))
     table = Table("table", "A table", ["policy", "regret"], [["ucb1 <script>", "7"]])
     claim = Claim("c", "A statement. " * 12, "p. 1", "how it was measured, in many words", "within 10 %")
-    findings = [claim.finding("reproduced", "1,234,567 ± 12,345; " * 6), claim.finding("cannot be decided", "2")]
+    findings = [claim.single("reproduced", "1,234,567 ± 12,345; " * 6), claim.single("cannot be decided", "2")]
     section = Section("a/fig1", "A figure", "A paper", "", {}, [*panels, table], findings)
     return page("A report", [section], {"seed": 0, "a fact with a long name": "x" * 80})
 

@@ -38,7 +38,7 @@ def serve(tmp_path: Path) -> Iterator[Open]:
     opened: list[TestClient] = []
 
     def serving(store: str, **settings: Any) -> TestClient:
-        given = {"keys": tmp_path / "keys", "witness": f"sqlite:///{tmp_path}/witness", **settings}
+        given = {"keys": tmp_path / "keys", "tally": f"sqlite:///{tmp_path}/tally", **settings}
         client = TestClient(app(store=store, **given), base_url="http://test")
         client.__enter__()
         opened.append(client)
@@ -65,6 +65,6 @@ def embedded(serve: Open, tmp_path: Path) -> TestClient:
 def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """One service for the tests of a module that store nothing, or names of their own."""
     folder = tmp_path_factory.mktemp("service")
-    made = app(store=f"sqlite:///{folder}/test.db", keys=folder / "keys", witness=f"sqlite:///{folder}/witness")
+    made = app(store=f"sqlite:///{folder}/test.db", keys=folder / "keys", tally=f"sqlite:///{folder}/tally")
     with TestClient(made, base_url="http://test") as client:
         yield client

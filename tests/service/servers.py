@@ -59,7 +59,7 @@ class Server:
         self.settings = {
             "store": store,
             "keys": str(folder / "keys"),
-            "witness": f"sqlite:///{folder}/witness",
+            "tally": f"sqlite:///{folder}/tally",
             "port": self.port,
             "log_format": "json",
             "log": str(self.log),

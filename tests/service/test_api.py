@@ -263,12 +263,14 @@ def test_an_arm_can_be_added_where_every_statistic_is_an_arms_own(client: TestCl
     assert answer.json()["arms"] == ["red", "green", "blue", "violet"]
     assert decide(client)["arm"] == "violet"  # of which nothing is known
     assert folded(client)["responses"]["used"] == 6
+    for change in ({"status": "paused"}, {"status": "running", "add_arm": "black"}, {"paused_arms": ["red"]}):
+        assert client.patch("/v1/experiments/shop", json=change).status_code == 200
     create(client, "tree", policy="private-ucb", horizon=1000)
     refused = client.patch("/v1/experiments/tree", json={"add_arm": "violet"})
     assert refused.status_code == 422
-    assert "was made for the number of arms" in refused.json()["detail"]
-    create(client, "all", policy="dp-ucb")
-    assert "change together" in client.patch("/v1/experiments/all", json={"add_arm": "x"}).json()["detail"]
+    assert "depend on how many arms there are" in refused.json()["detail"]
+    create(client, "turns", policy="dp-se", horizon=1000)
+    assert "cannot be paused" in client.patch("/v1/experiments/turns", json={"paused_arms": ["red"]}).json()["detail"]
 
 
 def test_held_out_users_and_chance(client: TestClient) -> None:
@@ -418,6 +420,12 @@ def test_the_spend_of_a_user_is_exact(embedded: TestClient) -> None:
     for _ in range(3):
         respond(embedded, decide(embedded, user="ann")["token"], 1)
     assert Fraction(read(embedded, "summary")["users"]["epsilon"]["0.5"]) == Fraction(3, 10)
+
+
+def test_the_ledger_says_what_is_promised_and_not_what_was_asked(embedded: TestClient) -> None:
+    create(embedded, policy="dp-ucb-bound", epsilon="1", options={"as_printed": True})
+    assert reward(embedded, decide(embedded)["token"], 1) == "accepted"
+    assert read(embedded, "ledger")["worst_reward"] == "2"  # as printed it is 2 epsilon
 
 
 def test_a_policy_made_for_a_horizon_serves_on_when_it_is_over(client: TestClient) -> None:

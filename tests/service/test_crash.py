@@ -114,7 +114,7 @@ def check(folder: Path, store: str, load: Load, seen: dict[tuple[str, int, str],
     """Nothing acknowledged is lost, nothing counted twice, no release drawn twice, and all counts add up."""
     assert load.wrong == []
     assert len(load.answered) > KILLS
-    given = ServerSettings.read(store=store, keys=folder / "keys", witness=f"sqlite:///{folder}/witness")
+    given = ServerSettings.read(store=store, keys=folder / "keys", tally=f"sqlite:///{folder}/tally")
     service = Service(given)
     service.open()
     try:

@@ -79,7 +79,7 @@ class Following:
             for k in range(rounds):
                 [new] = step(new, t + k, arm, close=k == stint - 1, show=False)
             places, form, unit = _released(state, new)
-            edges = _edges(rounds, unit)
+            edges = _edges(rounds, unit, arm)
             centres = [edges[1], *(0.5 * (x + y) for x, y in itertools.pairwise(edges[1:-1])), edges[-2]]
             chances = [
                 np.array([_between((x - s) / unit, (y - s) / unit) for x, y in itertools.pairwise(edges)])
@@ -191,10 +191,14 @@ def _known(state: State, places: list[Place]) -> State:
     return State(curator, state.log, state.tape)
 
 
-def _edges(n: int, scale: float) -> list[float]:
-    """Borders of cells for noisy sums of n bits: narrow where the noise of some sum is near 0, open at both ends."""
+def _edges(n: int, scale: float, arm: int) -> list[float]:
+    """Borders of cells for noisy sums of n bits: narrow where the noise of some sum is near 0, open at both ends.
+
+    They are others for each arm, so that equal means do not come about by rounding.
+    """
     count = max(CELLS // (1 if n < scale else n + 1), 9)
-    steps = [math.copysign(q * q, q) for q in np.linspace(-TAILS, TAILS, count)]
+    shift = 0.5 * arm * 2.0 * TAILS / count
+    steps = [math.copysign(q * q, q) for q in np.linspace(-TAILS, TAILS, count) + shift]
     kept = [-math.inf]
     for point in sorted({s + scale * size for s in range(n + 1) for size in steps}):
         if point - kept[-1] > NARROWEST * scale:

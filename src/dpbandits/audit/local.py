@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from dpbandits import numerics
 from dpbandits.audit.functions import stand_ins
-from dpbandits.audit.memory import check, copied, named_arrays
+from dpbandits.audit.memory import cells, check, copied, named_arrays, symbolic
 from dpbandits.audit.reading import read_curator, substituted
 from dpbandits.audit.symbols import NOISE, REWARD, Log, Num, Poison, Refused, Tape, exact, outcome
 
@@ -237,7 +237,11 @@ class Device:
         check(curator, "curator")
         self.tape = Draws(Path([]))
         theirs = {**stand_ins(self.tape), numerics.unit: numerics.unit, numerics.on_grid: _on_grid}
-        self.curator = substituted(curator, read_curator(curator, "respond"), theirs)
+        self.curator = symbolic(substituted(curator, read_curator(curator, "respond"), theirs), self.tape)
+        for _, array in named_arrays(self.curator):
+            flat = array.reshape(-1)
+            for k in range(flat.size):
+                flat[k] = Poison("its memory, on which no response may depend")
         self.on_grid = True
 
     def pieces(self, reward: float | None, level: Any) -> list[Piece]:
@@ -249,9 +253,9 @@ class Device:
             depth = len(path.forced)
             self.tape.log = path
             curator = copied(self.curator)
-            before = [array.tobytes() for _, array in named_arrays(curator)]
+            before = cells(curator)
             sent = curator.respond(path.reward(0) if reward is None else reward, level, self.tape)
-            if before != [array.tobytes() for _, array in named_arrays(curator)]:
+            if any(one is not two for one, two in zip(before, cells(curator), strict=True)):
                 raise Refused("respond writes memory")
             piece = None if path.impossible else _piece(path, sent)
             todo += [[*path.taken[:k], True] for k in range(depth, len(path.taken))]

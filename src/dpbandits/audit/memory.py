@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,11 +24,15 @@ def check(part: Any, name: str) -> None:
     if len(part._fields) != len(part) or getattr(part, "__dict__", None):
         raise Refused(f"the {name} holds more than its fields")
     for field, value in zip(part._fields, part, strict=True):
+        if type(inspect.getattr_static(type(part), field, None)).__name__ != "_tuplegetter":
+            raise Refused(f"the {name}'s {field} is not its field, but something that its class has put in front of it")
         if isinstance(value, tuple):
             check(value, f"{name}'s {field}")
         elif isinstance(value, np.ndarray):
             if type(value) is not np.ndarray or value.dtype not in (np.float64, np.int64):
                 raise Refused(f"the {name}'s {field} is an array of {value.dtype}, not of float64 or int64")
+            if not value.flags.c_contiguous or 0 in value.strides:
+                raise Refused(f"the {name}'s {field} is not stored cell after cell")
         elif not isinstance(value, SCALARS) and type(value) is not SystemNoise:
             raise Refused(f"the {name}'s {field} is no number, array or part, but {type(value).__name__}")
 
@@ -80,7 +85,9 @@ def symbolic(part: Any, source: Any = None) -> Any:
 
 def mapped(part: Any, place: Callable[[Any], Any]) -> Any:
     """The same part with ``place(field)`` in the place of each field that is no part."""
-    return type(part)._make(mapped(value, place) if hasattr(value, "_fields") else place(value) for value in part)
+    return tuple.__new__(
+        type(part), [mapped(value, place) if hasattr(value, "_fields") else place(value) for value in part]
+    )
 
 
 def copied(part: Any) -> Any:

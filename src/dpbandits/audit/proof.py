@@ -14,14 +14,11 @@ from typing import Any, NamedTuple
 
 from dpbandits.audit.functions import stand_ins
 from dpbandits.audit.memory import cells, check, check_apart, copied, named_arrays, public, same, symbolic
-from dpbandits.audit.reading import read_agent, read_curator, substituted
+from dpbandits.audit.reading import FEEDS, read_agent, read_curator, substituted
 from dpbandits.audit.symbols import REWARD, Log, Num, Poison, Refused, Tape, Used, Varies, added
 from dpbandits.policies.policy import Policy
 
 __all__ = ["Proof", "State", "fresh", "prove", "step"]
-
-#: Rewards that a curator must take in, whatever they are.
-SPECIAL = (0.0, 1.0, 0.3, math.nan, math.inf, -math.inf, 7.0, -1.0)
 
 MOST_STATES = 6000  # that are tried one by one
 MOST_PATHS = 64  # through one step
@@ -55,10 +52,10 @@ def prove(policy: Policy, horizon: int) -> Proof:
     check_apart(policy.agent, policy.curator)
     read_agent(policy)
     curator: Any = policy.curator
-    if not all(curator.accepts(value) for value in SPECIAL):
+    start = fresh(curator, read_curator(curator, *FEEDS, "accepts"))
+    start.log.where = "accepts"
+    if start.curator.accepts(start.log.reward(0)) is not True:
         raise Refused("accepts turns some rewards down, and whether it does reveals the reward")
-    functions = read_curator(curator)
-    start = fresh(curator, functions)
     return (
         each_arm_alone(start, policy.arms, horizon)
         or all_arms_at_once(start, policy.arms, horizon)

@@ -251,10 +251,13 @@ class Body:
     def attribute(self, node: ast.Attribute) -> None:
         """An attribute must be a field, a method, a constant of the class, or a number from a generator."""
         name, base, reader = node.attr, node.value, self.reader
-        if isinstance(base, ast.Name) and base.id not in self.local and self.resolve(base.id) in (math, np):
-            return
         if not isinstance(node.ctx, ast.Load):
             raise Refused(f"{self.where}: sets an attribute")
+        if isinstance(base, ast.Name) and base.id not in self.local and self.resolve(base.id) in (math, np):
+            known = getattr(self.resolve(base.id), name, None)
+            if not isinstance(known, float | types.BuiltinFunctionType) or name.startswith("_"):
+                raise Refused(f"{self.where}: uses {ast.unparse(node)}, which is not followed")
+            return
         if isinstance(base, ast.Name) and self.roles.get(base.id) == CURATOR:
             return  # see handed_on
         mine = isinstance(base, ast.Name) and self.roles.get(base.id) == SELF
@@ -347,4 +350,4 @@ def _with_methods(part: Any, made: Mapping[Any, Any]) -> Any:
         if isinstance(method, types.FunctionType) and method in made:
             methods[name] = made[method]
     clone: Any = type(kind.__name__, (kind,), {"__slots__": (), **methods})
-    return clone._make(_with_methods(value, made) if hasattr(value, "_fields") else value for value in part)
+    return tuple.__new__(clone, [_with_methods(v, made) if hasattr(v, "_fields") else v for v in part])

@@ -279,11 +279,11 @@ def _binned(rows: Rows, first: int) -> Integers:
     """Bin each column, with about equally many of the ``first`` rows per bin; few distinct values get a bin each."""
     codes = np.zeros(rows.shape, np.int64)
     for j, column in enumerate(rows.T):
-        nothing = np.isnan(column)
-        known_values = column[:first][~nothing[:first]]
-        values = np.unique(known_values)
+        finite = np.isfinite(column)
+        values = np.unique(column[:first][finite[:first]])
         if len(values) > 4 * BINS:
-            parts = np.linspace(0.0, 1.0, BINS + 1)[1:-1]
-            values = np.unique(np.quantile(known_values, parts, method="lower"))  # infinities are not interpolated
-        codes[:, j] = np.where(nothing, len(values) + 1, np.searchsorted(values, column))
+            values = np.unique(np.quantile(column[:first][finite[:first]], np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
+        codes[finite, j] = np.searchsorted(values, column[finite])
+        for code, odd in ((-1, np.isnan(column)), (-2, column == -np.inf), (-3, column == np.inf)):
+            codes[odd, j] = code
     return codes

@@ -15,7 +15,7 @@ from dpbandits.errors import InputError
 from dpbandits.simulation import Trace
 from dpbandits.types import Floats
 
-__all__ = ["CellScore", "Score", "Scores", "best_lower", "scored"]
+__all__ = ["CellScore", "PolicyScore", "Scores", "best_lower", "scored"]
 
 RESAMPLED = 2000  # draws of the bootstrap over cells
 TAIL = 10.0  # a run that loses this many times the median is a disaster
@@ -50,7 +50,7 @@ class CellScore(NamedTuple):
         return {**self._asdict(), "to_lower": self.to_lower}
 
 
-class Score(NamedTuple):
+class PolicyScore(NamedTuple):
     """One policy over all cells of a track at one horizon."""
 
     policy: str
@@ -74,7 +74,7 @@ class Scores:
     track: Track
     horizon: int
     entries: list[CellScore]
-    scores: list[Score]
+    scores: list[PolicyScore]
 
     def entry(self, policy: str, problem: str, setting: float | str) -> CellScore | None:
         """The entry of one cell."""
@@ -147,7 +147,7 @@ def scored(
     return Scores(track, horizon, entries, _summed(entries, best))
 
 
-def _summed(entries: Sequence[CellScore], best: Mapping[tuple[str, float | str], float]) -> list[Score]:
+def _summed(entries: Sequence[CellScore], best: Mapping[tuple[str, float | str], float]) -> list[PolicyScore]:
     """A score for each policy, best first. Ranks have a 95 % bootstrap interval over cells."""
     policies = sorted({entry.policy for entry in entries})
     cells = sorted(best, key=str)
@@ -168,7 +168,7 @@ def _summed(entries: Sequence[CellScore], best: Mapping[tuple[str, float | str],
         floors = np.array([entry.to_lower for entry in own if entry.to_lower])
         tails = np.array([max(entry.q99, 1e-9) / max(best[entry.problem, entry.setting], 1e-9) for entry in own])
         scores.append(
-            Score(
+            PolicyScore(
                 policy,
                 len(own),
                 int((ratios <= 1.0).sum()),

@@ -13,11 +13,10 @@ import click
 from dpbandits.cli import NO
 from dpbandits.cli.progress import working
 from dpbandits.cli.shared import Number, app, as_json, echo, print_table, whole
-from dpbandits.formats import estimate
 
 if TYPE_CHECKING:
     from dpbandits.experiments.report import Section
-    from dpbandits.simulation import Trace
+    from dpbandits.simulation import Traces
 
 cluster_option = click.option(
     "--cluster",
@@ -87,17 +86,12 @@ def compare(file: Path, as_json: bool, workers: float | None, **given: Any) -> N
     """Compare policies of your choice on arms of your own: FILE is TOML, as in examples/."""
     from dpbandits.experiments.comparison import compare as run
 
-    def answer(played: dict[str, Trace]) -> None:
+    def answer(played: Traces) -> None:
         if as_json:
             traces = {name: trace.to_json() for name, trace in played.items()}
             echo(json.dumps({"file": str(file), "out": str(given["out"]), "policies": traces}, allow_nan=False))
             return
-        rows = []
-        for name, trace in played.items():
-            final = trace.to_json()["final"]
-            regret = estimate(final["regret_mean"], final["regret_stderr"])
-            rows.append([name, regret, f"{100 * final['best_arm_fraction']:.2f} %"])
-        print_table(["policy", "regret", "best arm"], rows)
+        print_table(list(played.columns), played.rows())
         for void in {trace.guarantee.in_short for trace in played.values() if trace.guarantee.void}:
             echo(void)
 

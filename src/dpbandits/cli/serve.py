@@ -28,7 +28,7 @@ config_option = click.option("--config", help="A TOML file with settings.")
 @click.option("--port", help="[default: 8000]")
 @store_option
 @click.option("--keys", help="File with the server's secrets, outside the store.  [default: dpbandits.keys]")
-@click.option("--witness", help="Where draws are counted, outside the store.  [default: sqlite:///dpbandits.witness]")
+@click.option("--tally", help="Where draws are counted, outside the store.  [default: sqlite:///dpbandits.tally]")
 @click.option("--workers", help="Processes; more than one needs PostgreSQL.  [default: 1]")
 @click.option("--log-format", metavar="json|console", help="[default: console]")
 @click.option("--access-log", is_flag=True, default=None, help="Log every request, and not only those that fail.")

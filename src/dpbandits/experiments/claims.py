@@ -1,10 +1,14 @@
-"""The claims of papers about their experiments: records, measurements and verdicts."""
+"""The claims of papers about their experiments: records, comparisons and verdicts.
+
+A claim consists of named comparisons. Each comparison is decided only if our error is small enough. A claim is
+reproduced if all of its comparisons are. It fails if a comparison fails that was not known to fail.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,15 +25,28 @@ UNDECIDED: Judgement = "cannot be decided"
 
 #: The probability of rejecting a true ordering: that of three standard errors if these are known exactly.
 ERROR_RATE = 2.0 * float(ndtr(-3.0))
-MAX_PAIRS_SHOWN = 4  # pairs of an ordering that are written out
+MAX_SHOWN = 4  # comparisons that are written out if all of them hold
+
+
+class Comparison(NamedTuple):
+    """One part of a claim: what was compared, its verdict, our numbers, and what a decision lacks."""
+
+    name: str
+    verdict: Judgement
+    ours: str
+    lacks: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.ours}" if self.name else self.ours
 
 
 @dataclass(frozen=True)
 class Claim:
     """One printed number or ordering.
 
-    ``known`` explains why the claim is not reproduced, if an earlier run at the paper's scale established that. Such a
-    claim does not fail a reproduction. ``known`` never decides the verdict, which is measured anew each time.
+    ``known`` names the comparisons that are expected to fail, each with its reason, because an earlier run at the
+    paper's scale established that. Any other comparison that fails makes the claim fail. ``known`` never decides a
+    verdict, which is measured anew each time.
     """
 
     name: str
@@ -37,31 +54,69 @@ class Claim:
     where: str
     measured: str
     tolerance: str
-    known: str = ""
+    known: Mapping[str, str] = field(default_factory=dict)
 
-    def finding(self, verdict: Judgement, ours: str, explanation: str = "") -> Finding:
-        """The verdict on this claim, with our number."""
-        return Finding(self, verdict, ours, explanation or (self.known if verdict != REPRODUCED else ""))
+    def __hash__(self) -> int:
+        return hash((self.name, self.where))
+
+    def finding(self, *comparisons: Comparison, explanation: str = "") -> Finding:
+        """The verdict on this claim from its comparisons."""
+        return Finding(self, comparisons, explanation)
+
+    def single(self, verdict: Judgement, ours: str, explanation: str = "", name: str = "") -> Finding:
+        """The verdict on a claim of one comparison."""
+        return Finding(self, (Comparison(name, verdict, ours),), explanation)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim with its verdict."""
+    """A claim with its comparisons, and what follows from them."""
 
     claim: Claim
-    verdict: Judgement
-    ours: str
-    explanation: str
+    comparisons: tuple[Comparison, ...]
+    note: str = ""
+
+    @property
+    def verdict(self) -> Judgement:
+        """The verdict on all comparisons together."""
+        return together([one.verdict for one in self.comparisons])
+
+    @property
+    def unexpected(self) -> list[Comparison]:
+        """The comparisons that fail and were not known to fail."""
+        return [one for one in self.comparisons if one.verdict == NOT_REPRODUCED and one.name not in self.claim.known]
 
     @property
     def fails(self) -> bool:
-        """Whether the claim was expected to be reproduced, and was not."""
-        return self.verdict == NOT_REPRODUCED and not self.claim.known
+        """Whether a comparison fails that was expected to hold."""
+        return bool(self.unexpected)
 
     @property
     def excused(self) -> bool:
-        """Whether the claim was known not to reproduce, and was not reproduced."""
-        return self.verdict == NOT_REPRODUCED and bool(self.claim.known)
+        """Whether the claim is not reproduced, and all that fails was known to fail."""
+        return self.verdict == NOT_REPRODUCED and not self.fails
+
+    @property
+    def ours(self) -> str:
+        """Our numbers: those of the comparisons that do not hold, or the first ones if all do."""
+        held = sum(one.verdict == REPRODUCED for one in self.comparisons)
+        count = f"{held} of {len(self.comparisons)} hold. " if len(self.comparisons) > 1 else ""
+        odd = [one for one in self.comparisons if one.verdict != REPRODUCED]
+        shown = odd or list(self.comparisons[:MAX_SHOWN])
+        more = len(self.comparisons) - MAX_SHOWN if not odd else 0
+        return count + "; ".join(map(str, shown)) + (f"; and {more} more" if more > 0 else "")
+
+    @property
+    def explanation(self) -> str:
+        """Why comparisons fail that were known to fail, which failures are new, and what undecided ones lack."""
+        failing = [one.name for one in self.comparisons if one.verdict == NOT_REPRODUCED]
+        reasons = dict.fromkeys(self.claim.known[name] for name in failing if name in self.claim.known)
+        parts = [self.note, *reasons]
+        if self.unexpected and self.claim.known:
+            new = "; ".join(one.name or "this" for one in self.unexpected)
+            parts.append(f"Not known to fail before: {new}.")
+        parts += dict.fromkeys(one.lacks for one in self.comparisons if one.verdict == UNDECIDED)
+        return " ".join(part for part in parts if part)
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -76,6 +131,11 @@ class Finding:
             "ours": self.ours,
             "explanation": self.explanation,
             "expected": not claim.known,
+            "fails": self.fails,
+            "comparisons": [
+                {"name": one.name, "verdict": one.verdict, "ours": one.ours, "expected": one.name not in claim.known}
+                for one in self.comparisons
+            ],
         }
 
 
@@ -125,47 +185,84 @@ def regret(trace: Trace, t: int | None = None) -> Estimate:
     return mean(trace.regret[:, at])
 
 
+def growth(trace: Trace) -> Estimate:
+    """The exponent of mean regret in t over the last decade of rounds: 1 is linear, 0 is constant."""
+    return mean(_slopes(trace, trace.horizon / 10))
+
+
+def _slopes(trace: Trace, since: float) -> Floats:
+    """The exponent of each run's regret in t since a round."""
+    at = int(np.searchsorted(trace.checkpoints, since))
+    decades = np.log10(trace.horizon / trace.checkpoints[at])
+    first = np.maximum(trace.regret[:, at], 1e-9)
+    return np.asarray(np.log10(np.maximum(trace.regret[:, -1], 1e-9) / first) / decades)
+
+
 def ratio(above: Estimate, below: Estimate) -> Estimate:
     """The quotient of two estimates, with its standard error to first order.
 
-    >>> ratio(Estimate(10.0, 0.3), Estimate(5.0, 0.2))
-    Estimate(value=2.0, error=0.1, runs=inf)
+    >>> ratio(Estimate(10.0, 0.3), Estimate(5.0, 0.2))[:2]
+    (2.0, 0.1)
     """
     value = above.value / below.value
     error = abs(value) * math.hypot(above.error / above.value, below.error / below.value)
-    return Estimate(value, error, min(above.runs, below.runs))
+    parts = ((above.error / above.value, above.runs), (below.error / below.value, below.runs))
+    return Estimate(value, error, _together(*parts))
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
     """a - b."""
-    return Estimate(a.value - b.value, math.hypot(a.error, b.error), min(a.runs, b.runs))
+    runs = _together((a.error, a.runs), (b.error, b.runs))
+    return Estimate(a.value - b.value, math.hypot(a.error, b.error), runs)
 
 
-def allowed(unit: float, ours: Estimate, printed_runs: int) -> float:
-    """How far our number may lie from a printed one: half a unit of its last digit, and three standard errors of both.
+def _together(*parts: tuple[float, float]) -> float:
+    """The number of runs that a sum of independent errors counts for: Welch's degrees of freedom, plus one.
 
-    The standard error of the printed number is assumed to be that of an average over ``printed_runs`` runs.
-
-    >>> round(allowed(0.1, Estimate(8.6, 0.02, 50), 50), 3)
-    0.139
+    >>> round(_together((1.0, 4), (0.0, 100)), 1), round(_together((1.0, 10), (1.0, 10)), 1)
+    (4.0, 19.0)
     """
-    return unit / 2 + ours.margin * math.sqrt(1.0 + min(ours.runs, 1e9) / printed_runs)
+    if any(runs <= 1 for _, runs in parts):
+        return 1
+    noisy = [(error, runs) for error, runs in parts if error > 0.0]
+    if not noisy:
+        return min(runs for _, runs in parts)
+    return 1.0 + sum(e * e for e, _ in noisy) ** 2 / max(sum(e**4 / (n - 1.0) for e, n in noisy), 1e-300)
 
 
-def within(ours: Estimate, target: float, share: float) -> Judgement:
+def runs_needed(gap: Estimate) -> str:
+    """How many runs would show that a difference is not 0, if it is what it seems to be.
+
+    Four standard errors: Student's factor for three is about four at ten runs.
+
+    >>> runs_needed(Estimate(2.0, 1.0, 10))
+    'About 40 runs would decide this, and there are 10.'
+    """
+    if gap.value == 0.0 or gap.runs == math.inf:
+        return "The difference is too small to be seen."
+    wanted = max(10, math.ceil(gap.runs * (4.0 * gap.error / gap.value) ** 2)) if gap.runs > 1 else 10
+    return f"About {float(f'{wanted:.2g}'):,.0f} runs would decide this, and there are {gap.runs:,.0f}."
+
+
+def within(ours: Estimate, target: float, share: float, name: str = "") -> Comparison:
     """Whether an estimate is within a share of a target, beyond its margin.
 
-    >>> within(Estimate(1.05, 0.01), 1.0, 0.1), within(Estimate(1.05, 0.03), 1.0, 0.1)
+    >>> within(Estimate(1.05, 0.01), 1.0, 0.1).verdict, within(Estimate(1.05, 0.03), 1.0, 0.1).verdict
     ('reproduced', 'cannot be decided')
     """
-    away = abs(ours.value / target - 1.0)
-    if away + ours.margin / target <= share:
-        return REPRODUCED
-    return NOT_REPRODUCED if away - ours.margin / target > share else UNDECIDED
+    away, margin = abs(ours.value / target - 1.0), ours.margin / target
+    if away + margin <= share:
+        return Comparison(name, REPRODUCED, str(ours))
+    if away - margin > share:
+        return Comparison(name, NOT_REPRODUCED, str(ours))
+    room = Estimate(abs(away - share), ours.error / target, ours.runs)
+    return Comparison(name, UNDECIDED, str(ours), runs_needed(room))
 
 
 def compare(lower: Estimate, higher: Estimate) -> Judgement:
     """Whether ``lower`` is below ``higher``; undecided within three standard errors of the difference.
+
+    Two equal numbers without any error are a tie, and a tie is not below.
 
     >>> compare(Estimate(1.0, 0.1), Estimate(2.0, 0.1)), compare(Estimate(1.0, 0.1), Estimate(1.2, 0.1))
     ('reproduced', 'cannot be decided')
@@ -173,7 +270,12 @@ def compare(lower: Estimate, higher: Estimate) -> Judgement:
     gap = difference(higher, lower)
     if gap.value > gap.margin:
         return REPRODUCED
-    return NOT_REPRODUCED if gap.value < -gap.margin else UNDECIDED
+    return NOT_REPRODUCED if gap.value < -gap.margin or is_tie(lower, higher) else UNDECIDED
+
+
+def is_tie(a: Estimate, b: Estimate) -> bool:
+    """Whether two means are equal in every run."""
+    return a.error == b.error == 0.0 and min(a.runs, b.runs) > 1 and math.isclose(a.value, b.value, rel_tol=1e-9)
 
 
 def together(verdicts: Sequence[Judgement]) -> Judgement:
@@ -184,51 +286,51 @@ def together(verdicts: Sequence[Judgement]) -> Judgement:
     return REPRODUCED
 
 
+def below(name: str, lower: Estimate, higher: Estimate) -> Comparison:
+    """Whether the first is below the second.
+
+    >>> str(below("C1", Estimate(13107.2, 0.0, 20), Estimate(13107.2, 0.0, 20)))
+    'C1: a tie, both are 13,107'
+    """
+    if is_tie(lower, higher):
+        return Comparison(name, NOT_REPRODUCED, f"a tie, both are {lower}")
+    verdict = compare(lower, higher)
+    lacks = runs_needed(difference(higher, lower)) if verdict == UNDECIDED else ""
+    return Comparison(name, verdict, f"{lower} against {higher}", lacks)
+
+
 def orderings(claim: Claim, pairs: Mapping[str, tuple[Estimate, Estimate]]) -> Finding:
     """The finding on a claim that in each named pair the first is below the second."""
-    verdicts = {name: compare(*pair) for name, pair in pairs.items()}
-    odd = [name for name, verdict in verdicts.items() if verdict != REPRODUCED]
-    shown = odd or list(pairs)
-    ours = "; ".join(f"{name}: {pairs[name][0]} against {pairs[name][1]}" for name in shown[:MAX_PAIRS_SHOWN])
-    more = f"; and {len(shown) - MAX_PAIRS_SHOWN} more" if len(shown) > MAX_PAIRS_SHOWN else ""
-    held = f"{len(pairs) - len(odd)} of {len(pairs)} hold" if len(pairs) > 1 else ""
-    verdict = together(list(verdicts.values()))
-    why = claim.known if verdict == NOT_REPRODUCED else ""
-    if verdict == UNDECIDED:
-        why = "The difference is within three standard errors. " + claim.known
-    return claim.finding(verdict, f"{held}{'. ' if held else ''}{ours}{more}", why.strip())
+    return claim.finding(*(below(name, *pair) for name, pair in pairs.items()))
 
 
-def printed_ratio(
-    claim: Claim, above: Trace, below: Trace, printed: float, unit: float, printed_runs: int, full: bool
-) -> Finding:
-    """The finding on a printed ratio of regrets whose horizon is not printed.
-
-    At our horizon the ratio must agree within ``allowed``. If it does not, but did at an earlier checkpoint, the claim
-    cannot be decided, because the horizon is not printed. ``full``: our horizon is the one of the paper's scale.
-    """
-    ours = ratio(regret(above), regret(below))
-    text = f"{ours} at {above.horizon:,} rounds"
-    if not full:
-        return claim.finding(UNDECIDED, text, "Only --scale paper plays enough rounds.")
-    if abs(ours.value - printed) <= allowed(unit, ours, printed_runs):
-        return claim.finding(REPRODUCED, text)
-    met = [
-        int(t)
-        for t in above.checkpoints[above.checkpoints >= above.horizon / 100]
-        for then in [ratio(regret(above, t), regret(below, t))]
-        if abs(then.value - printed) <= allowed(unit, then, printed_runs)
-    ]
-    if met:
-        span = f"{met[0]:,}" if len(met) == 1 else f"{met[0]:,} to {met[-1]:,}"
-        why = f"The horizon is not printed. Ours agrees with the print at {span} rounds, and not at {above.horizon:,}."
-        return claim.finding(UNDECIDED, text, why)
-    why = "The horizon is not printed, and ours agrees at no checkpoint of the last two decades. " + claim.known
-    return claim.finding(NOT_REPRODUCED, text, why.strip())
+def only_in_full(finding: Finding, full: bool) -> Finding:
+    """The finding, or at a horizon below the paper's, where it says nothing about the claim, no decision."""
+    if full:
+        return finding
+    lacks = "Only --scale paper plays enough rounds."
+    undecided = [Comparison(one.name, UNDECIDED, one.ours, lacks) for one in finding.comparisons]
+    return Finding(finding.claim, tuple(undecided), finding.note)
 
 
-def below(claim: Claim, ratios: Mapping[str, tuple[Estimate, float]]) -> Finding:
+def at_most(claim: Claim, ratios: Mapping[str, tuple[Estimate, float]]) -> Finding:
     """The finding on a claim that each named estimate is at most a number."""
-    verdict = together([compare(ours, Estimate(most, 0.0)) for ours, most in ratios.values()])
-    ours = "; ".join(f"{name}: {ours} (at most {most:.4g})" for name, (ours, most) in ratios.items())
-    return claim.finding(verdict, ours, "" if verdict != UNDECIDED else "Within three standard errors of the limit.")
+    comparisons = []
+    for name, (ours, most) in ratios.items():
+        one = below(name, ours, Estimate(most, 0.0))
+        comparisons.append(one._replace(ours=f"{ours} (at most {most:.4g})"))
+    return claim.finding(*comparisons)
+
+
+def upper_end(values: Floats, most: float) -> float:
+    """An upper confidence end for a mean that holds with heavy tails, of level 1 - ``ERROR_RATE`` / 2.
+
+    Values lie in an interval of length ``most``. This is the empirical Bernstein bound of Maurer & Pontil 2009, Theorem
+    4. Student's interval can be far too short: if one run in 200 is a disaster, 100 runs often contain none.
+
+    >>> round(upper_end(np.zeros(1000), 100.0), 2)
+    1.71
+    """
+    log = math.log(4.0 / ERROR_RATE)
+    spread = math.sqrt(2.0 * float(values.var(ddof=1)) * log / values.size)
+    return float(values.mean()) + spread + 7.0 * most * log / (3.0 * (values.size - 1))

@@ -192,7 +192,8 @@ def compare(
     ``{"policy": "adap-ucb", "alpha": 1}`` has settings of its own, and a trace is compared as it is. The keywords are
     those of ``simulate``, for all of them; an ``epsilon``, ``levels`` or an option is given to the policies that take
     it, and a list of epsilons compares each private policy at each. With ``out``, finished runs, figures, data and a
-    report are kept in that folder: whatever is edited, a run that was played is not played again.
+    report are kept in that folder: whatever is edited, a run that was played is not played again. ``watch`` is called
+    with the progress, and ``answered`` with the traces, before the figures are drawn.
 
     ``what`` may also be the path of a TOML file that says all this; then ``out`` is out/compare unless given.
     ``watch`` is called with the progress, and ``answered`` with the traces, before figures are drawn.

@@ -14,6 +14,7 @@ from dpbandits.checks import known
 from dpbandits.errors import InputError
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import Finding
+from dpbandits.experiments.established import changes
 from dpbandits.experiments.panels import Panel, Table
 from dpbandits.simulation import Trace
 
@@ -48,8 +49,8 @@ class Figure:
         return self.module.cells(scale)
 
     def score(self, traces: Mapping[str, Trace], scale: str) -> list[Finding]:
-        """The verdict on each claim about it."""
-        return self.module.score(traces, scale)
+        """The verdict on each claim about it, and what has changed since it was established."""
+        return [*self.module.score(traces, scale), *changes(self.path, traces, scale)]
 
     def plot(self, traces: Mapping[str, Trace], scale: str) -> list[Panel | Table]:
         """Its panels and tables, ready to be drawn."""

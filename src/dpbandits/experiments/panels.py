@@ -68,10 +68,19 @@ def regrets(
     return Panel(name, title, lines, band=BANDS[band])
 
 
+def title_of(policy: str) -> str:
+    """What papers call a policy.
+
+    >>> title_of("ldp-ucb-l")
+    'LDP-UCB-L'
+    """
+    return lookup.traits(policy).title or policy
+
+
 def bound_line(bound: Bound, x: Floats) -> Line:
     """A bound against the horizon. An upper bound has the colour of its policy, where that is drawn too."""
     policy = bound.policies[0] if bound.kind == "upper" and bound.policies else ""
-    title = (lookup.traits(policy).title or policy) if policy else ""
+    title = title_of(policy) if policy else ""
     label = f"{bound.kind} bound{f' of {title}' if title else ''}: {bound.source.rsplit(', ', 1)[-1]}"
     return Line(label, x, bound.at(x), style="dashed", like=title)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from fractions import Fraction
 from typing import Any
 
-from dpbandits.checks import at_least
+from dpbandits.checks import at_least, nearest
+from dpbandits.errors import InputError
 from dpbandits.planning.grid import Outcome, Progress, play, play_all
 from dpbandits.planning.plan import BudgetAnswer, Plan, lower_bound
 from dpbandits.planning.question import Question, ask
@@ -24,6 +26,10 @@ def plan(arms: object, *, progress: Progress | None = None, workers: int | None 
     ('adap-klucb', 'ldp-ucb-b', 'imed')
     """
     threads = None if workers is None else at_least("workers", workers, 1)
+    allowed = list(inspect.signature(ask).parameters)[1:]
+    for name in given:
+        if name not in allowed:
+            raise InputError(name, f"is not a parameter of plan: {nearest(name, [*allowed, 'workers', 'progress'])}")
     return make(ask(arms, **given), progress, threads)
 
 

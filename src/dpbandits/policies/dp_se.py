@@ -12,8 +12,9 @@ BY_HORIZON = "1/horizon"
 
 @published(
     "Sajed & Sheffet 2019",
-    "the plays of an epoch are made arm by arm rather than in turns; what is released after it is the same",
+    "live, the plays of an epoch are made arm by arm rather than in turns; what is released after it is the same",
     cost="stint",
+    in_turns=True,
     short={"scale": 1e-6},
 )
 def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | str = BY_HORIZON, scale: float = 1.0) -> Parts:

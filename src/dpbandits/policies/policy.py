@@ -43,6 +43,7 @@ class Traits:
     sample: Mapping[str, Any] = field(default_factory=dict)  # values for required options, to try it out with
     short: Mapping[str, Any] = field(default_factory=dict)  # options for an audit of few rounds; as private as others
     tight: Mapping[str, Any] = field(default_factory=dict)  # options with which all of epsilon is spent
+    in_turns: bool = False  # whether a simulation plays the arms of an epoch in turns: the agent says how many
     caution: str = ""  # what goes badly wrong in a small share of the runs, and how often
     advised: Callable[[int], Mapping[str, Any]] | None = None  # options that a careful user sets, by the horizon
     title: str = ""  # as papers write it; empty: what its docstring begins with, before the colon

@@ -73,13 +73,6 @@ class App:
         self._limiter = None if rate is None else Limiter(rate)
         self._worker, self._numbers = os.urandom(4).hex(), itertools.count()
         self._starting: asyncio.Lock | None = None
-        metrics = service.metrics
-        self._counters = {
-            (route, code): metrics.requests.labels(route, code)
-            for route in ("decide", "respond")
-            for code in (200, 400, 404, 409, 410, 413, 422, 500, 503)
-        }
-        self._timers = {route: metrics.seconds.labels(route) for route in ("decide", "respond")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -188,8 +181,7 @@ class App:
                 log.error("failed", path=path, request_id=send.request_id.decode(), where=where(error))
             code = problem.status
             await send.problem(problem)
-        self._counters[route, code].inc()
-        self._timers[route].observe(time.perf_counter() - began)
+        self.service.metrics.observe(route, code, time.perf_counter() - began)
         return route
 
 

@@ -119,6 +119,14 @@ def choose(run: Run, state: State, ask: Ask, silent: bool, now: float, noise: An
     made = int(now * 1000)
     name = ask.decision or new_decision(made)
     person = ask.person or None
+    experiment = run.experiment
+    if ask.count == 0 and not (silent or experiment.special or ask.level == SILENT or state.over):
+        choices.used = False
+        version = state.version
+        arm, stint = state.decide(now, noise, choices)
+        state.served += 1
+        likely = None if choices.used else 1.0
+        return [Made(experiment.id, name, 0, 1, 0, arm, stint, POLICY, ask.level, made, version, likely, person, True)]
     rows: list[Made] = []
     alike: tuple[int, int, int, float | None] | None = None
     first = 0
@@ -278,8 +286,10 @@ def _decision(experiment: Experiment, row: Made, item: int, name: str, deadline:
 def _deadline(experiment: Experiment, row: Made) -> str:
     if experiment.settings.response_window is None:
         return "null"
-    at = row.made / 1000 + experiment.window
-    return f'"{datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")}"'
+    if experiment.deadline[0] != row.made:  # those of one commit were made at the same time
+        at = row.made / 1000 + experiment.window
+        experiment.deadline = (row.made, f'"{datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")}"')
+    return experiment.deadline[1]
 
 
 def milliseconds() -> int:

@@ -18,15 +18,17 @@ from dpbandits.service.books import SILENT, Ask, Choices, Item, Made, Run, Tell,
 from dpbandits.service.clock import Clock
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.metrics import Metrics
+from dpbandits.service.problems import Problem, not_running
 from dpbandits.service.state import State
 from dpbandits.service.store import Store
-from dpbandits.service.witness import Witness
+from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable
 
 __all__ = ["CAPPED", "Control", "Embedded", "Tick", "released_rows"]
 
 CAPPED = "this user has sent as many responses as max_responses_per_user allows; nothing was taken"
 SQL = Sql.of("?")
+LOST = (sqlite3.Error, DBAPIError, OSError)
 
 
 @dataclass(slots=True)
@@ -49,33 +51,48 @@ class Embedded:
     """The commits of a server with SQLite. Only the writer's thread calls it."""
 
     def __init__(
-        self, store: Store, keys: Keyring, clock: Clock, witness: Witness | None, runs: dict[int, Run], metrics: Metrics
+        self, store: Store, keys: Keyring, clock: Clock, tally: Tally | None, runs: dict[int, Run], metrics: Metrics
     ) -> None:
-        self.store, self.keys, self.clock, self.witness, self.runs = store, keys, clock, witness, runs
+        self.store, self.keys, self.clock, self.tally, self.runs = store, keys, clock, tally, runs
         self.metrics = metrics
         self._noise, self._choices, self._contents = SystemNoise(), Choices(), Contents()
         self._connection: Connection | None = None
         self._file: tuple[int, int] | None = None
-        self._unwitnessed: dict[str, int] = {}
+        self._untallied: dict[str, int] = {}
 
     def commit(self, jobs: list[Job]) -> list[Any]:
         """Store what the jobs ask for; the answer to each."""
         try:
-            connection = self._opened()
             hot = [job for job in jobs if not isinstance(job, Control)]
-            self._testify()
-            answers = iter(self._commit_all(connection, hot) if hot else [])
-            return [self._control(connection, job) if isinstance(job, Control) else next(answers) for job in jobs]
-        except (sqlite3.Error, DBAPIError, OSError) as error:
-            self.metrics.failures.inc()
-            self._close()
-            raise Unavailable(f"the database cannot be written: {getattr(error, 'orig', None) or error}") from None
+            answers = iter(self._commit_hot(hot) if hot else [])
+        except LOST as error:
+            answers = iter([self._lost(error)] * len(jobs))
+        return [self._control(job) if isinstance(job, Control) else next(answers) for job in jobs]
 
-    def _testify(self) -> None:
-        """Let the witness know of every draw before anything that depends on it is shown."""
-        if self._unwitnessed and self.witness is not None:
-            self.witness.record(self._unwitnessed)
-        self._unwitnessed = {}
+    def _commit_hot(self, jobs: list[Ask | Tell | Tick]) -> list[Any]:
+        """In one transaction; where one of them fails for a reason of its own, each in one of its own."""
+        self._count_draws()
+        try:
+            return self._commit_all(self._opened(), jobs)
+        except (*LOST, Unavailable):
+            raise
+        except Exception as error:
+            return [error] if len(jobs) == 1 else [answer for job in jobs for answer in self._commit_hot([job])]
+
+    def _lost(self, error: Exception) -> Unavailable:
+        """Nothing was stored: the next commit tries a new connection."""
+        self.metrics.failures.inc()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+        return Unavailable(f"the database cannot be written: {getattr(error, 'orig', None) or error}")
+
+    def _count_draws(self) -> None:
+        """Count every draw outside the database before anything that depends on it is shown."""
+        if self._untallied and self.tally is not None:
+            self.tally.record(self._untallied)
+        self._untallied = {}
 
     def _opened(self) -> Connection:
         if self.store.path is not None:
@@ -90,23 +107,18 @@ class Embedded:
             self._connection = self.store.engine.connect()
         return self._connection
 
-    def _close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.invalidate()
-            connection.close()
-
     def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
             self._connection.close()
 
-    def _control(self, connection: Connection, job: Control) -> Any:
+    def _control(self, job: Control) -> Any:
         try:
+            connection = self._opened()
             with connection.begin():
                 answer = job.act(connection)
-        except (sqlite3.Error, DBAPIError, OSError):
-            raise
+        except LOST as error:
+            return self._lost(error)
         except Exception as error:  # refused: the transaction is undone, and the caller is told why
             return error
         if job.then is not None:
@@ -128,8 +140,8 @@ class Embedded:
             raise
         for run, state, drawn in changed:
             run.state, run.draws, run.changed = state, run.draws + drawn, run.changed + 1
-        self._unwitnessed = {run.experiment.witnessed: run.draws for run, _, drawn in changed if drawn}
-        self._testify()
+        self._untallied = {run.experiment.tallied: run.draws for run, _, drawn in changed if drawn}
+        self._count_draws()
         for keep in work.contents:
             self._contents.keep(*keep)
         self.metrics.count(work.batch, self.runs)
@@ -146,15 +158,18 @@ class _Work:
         self.used: dict[tuple[int, int], int] = {}  # responses by experiment and arm
         self.asked: dict[tuple[int, str], list[Made]] = {}
         self.told: dict[tuple[int, str, int], tuple[str, int | None]] = {}
+        self.read: set[tuple[int, str]] = set()  # decisions of which all answers are in ``told``
         self.contents: list[tuple[tuple[int, str, int], float]] = []
 
     def do(self, job: Ask | Tell | Tick) -> Any:
         if isinstance(job, Ask):
             return self.ask(job)
         if isinstance(job, Tell):
+            self.read_answers(job.items)
             return [self.tell(item) for item in job.items]
         for run in self.books.runs.values():
-            if run.state.desk.by_stint and run.state.desk.closing[0] < self.batch.now and run.experiment.active:
+            desk = run.state.desk
+            if run.experiment.active and desk.by_stint and desk.asked[0] > 0 and desk.closing[0] < self.batch.now:
                 self.state(run).tick(self.batch.now, self.books._noise)
         return None
 
@@ -166,7 +181,7 @@ class _Work:
             self.before[number] = found.version
         return found
 
-    def ask(self, ask: Ask) -> bytes:
+    def ask(self, ask: Ask) -> bytes | Problem:
         books, batch = self.books, self.batch
         run = books.runs[ask.experiment]
         if ask.decision is not None:
@@ -174,7 +189,11 @@ class _Work:
             if rows:
                 return shown(run.experiment, rows, books.keys)
         experiment = run.experiment
-        silent = experiment.cap is not None and ask.person != b"" and self.responses(ask) >= experiment.cap
+        if experiment.status != "running":  # it was paused or stopped meanwhile
+            return not_running(experiment)
+        silent = (
+            experiment.cap is not None and ask.person != b"" and self.sent(ask.experiment, ask.person) >= experiment.cap
+        )
         rows = choose(run, self.state(run), ask, silent, batch.now, books._noise, books._choices)
         if ask.decision is not None:
             self.asked[ask.experiment, ask.decision] = rows
@@ -196,9 +215,6 @@ class _Work:
             found = [Made(*row) for row in self.cursor.fetchall()]
         return found
 
-    def responses(self, ask: Ask) -> int:
-        return self.sent(ask.experiment, ask.person)
-
     def sent(self, experiment: int, person: bytes) -> int:
         self.cursor.execute(
             "select coalesce(sum(responses), 0) from people where experiment = ? and person = ?", (experiment, person)
@@ -206,16 +222,23 @@ class _Work:
         stored: int = self.cursor.fetchone()[0]
         return stored + sum(n for key, n in self.batch.people.items() if key[:2] == (experiment, person))
 
+    def read_answers(self, items: list[Item]) -> None:
+        """Read what is stored for these decisions: a lease in one look, a single decision by its key."""
+        leases = {(item.token.experiment, item.token.decision) for item in items}
+        for experiment, decision in leases - self.read:
+            self.read.add((experiment, decision))
+            self.cursor.execute(
+                "select item, outcome, response from answers where experiment = ? and decision = ?",
+                (experiment, decision),
+            )
+            for item, outcome, response in self.cursor:
+                self.told[experiment, decision, item] = (outcome, response)
+
     def tell(self, item: Item) -> tuple[str, str]:
         """(status, reason)."""
         token, batch = item.token, self.batch
         key = (token.experiment, token.decision, token.item)
         before = self.told.get(key)
-        if before is None:
-            self.cursor.execute(
-                "select outcome, response from answers where experiment = ? and decision = ? and item = ?", key
-            )
-            before = self.cursor.fetchone()
         if before is not None:
             return self.again(item, key, *before)
         run = self.books.runs[token.experiment]
@@ -257,11 +280,11 @@ class _Work:
     def outcome(self, run: Run, item: Item) -> str:
         token, now, experiment = item.token, self.batch.now, run.experiment
         made = token.made / 1000
-        if not experiment.takes:
+        if not experiment.active:
             return "late"
         if not foldable(experiment, token.kind, token.stint):
             return "late" if now > made + experiment.window else "apart"
-        level = float(experiment.costs[token.level])
+        level = experiment.level_values[token.level]
         state = self.state(run)
         used = state.receive(token.arm, token.stint, made, item.value, level, now, self.books._noise)
         if used:

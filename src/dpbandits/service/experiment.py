@@ -50,7 +50,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     name: str = Field(pattern=f"^{NAME.pattern}$", description="Letters, digits and . _ - signs.")
-    arms: list[str] = Field(min_length=2, max_length=MOST_ARMS, description="The names of the arms.")
+    arms: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        min_length=2, max_length=MOST_ARMS, description="The names of the arms."
+    )
     policy: str = Field(max_length=200, description="As in `dpbandits policies`.")
     epsilon: str | float | None = Field(None, description="Exact where it is text: 0.1 or 1/3.")
     levels: list[str | float] | None = Field(
@@ -95,6 +97,16 @@ class Experiment:
         self.trust = self.policy.guarantee.trust
         self.local = self.trust == "local"
         self.epsilon = None if asked.epsilon is None else rational("epsilon", asked.epsilon)
+        promised = self.policy.guarantee.epsilon
+        if (
+            self.trust == "central"
+            and promised is not None
+            and (self.epsilon is None or float(self.epsilon) != promised)
+        ):
+            self.epsilon = rational("epsilon", promised)  # another setting decides it, or the print promises more
+        self.costs = self.levels or [self.epsilon or Fraction(0)]  # of a response, for each level
+        self.level_values = [float(cost) for cost in self.costs]
+        self.active = self.status in ("running", "paused")  # stints close, and responses are taken
         self.window = math.inf if asked.response_window is None else asked.response_window
         self.baseline = self._arm("baseline", asked.baseline)
         self.steps = self.policy.curator.steps
@@ -107,29 +119,13 @@ class Experiment:
         self.mechanism = "none" if not self.local else "bernoulli" if self.steps == 1 else "laplace"
         self.range = (asked.reward.low, asked.reward.high) if asked.reward.kind == "bounded" else None
         self.arms_json = [json.dumps(arm) for arm in self.arms]
+        self.deadline = (-1, "")  # that was shown last: when a decision was made, and by when a response must come
         self.curators = [self._curator(level) for level in self.costs]
         self._check()
 
     @property
-    def costs(self) -> list[Fraction]:
-        """What a response costs, in epsilon, for each level."""
-        if self.levels:
-            return self.levels
-        return [self.epsilon or Fraction(0)]
-
-    @property
-    def active(self) -> bool:
-        """Whether it goes on: stints close when their time is over."""
-        return self.status in ("running", "paused")
-
-    @property
-    def takes(self) -> bool:
-        """Whether responses are taken."""
-        return self.active
-
-    @property
-    def witnessed(self) -> str:
-        """What the witness calls it: another experiment of the same name is another one."""
+    def tallied(self) -> str:
+        """What the tally calls it: another experiment of the same name is another one."""
         return f"{self.name}@{int(self.created * 1000)}"
 
     @property

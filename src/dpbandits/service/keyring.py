@@ -39,7 +39,7 @@ class Keyring:
     def __init__(self, record: dict[str, Any]) -> None:
         self._record = record
         self.tokens = {int(one["id"]): bytes.fromhex(one["secret"]) for one in record["tokens"]}
-        self.newest = max(self.tokens)
+        self.newest = int(record["tokens"][-1]["id"])
         self._users = bytes.fromhex(record["users"])
         self._seal = ChaCha20Poly1305(bytes.fromhex(record["seal"]))
 
@@ -69,9 +69,7 @@ class Keyring:
         draft = path.with_name(path.name + ".new")
         _write(draft, record, os.O_TRUNC)
         draft.replace(path)
-        made = Keyring(record)
-        made.newest = int(tokens[-1]["id"])
-        return made
+        return Keyring(record)
 
     @property
     def age(self) -> float:

@@ -31,7 +31,7 @@ from dpbandits.service.shared import Shared
 from dpbandits.service.state import State, extended
 from dpbandits.service.store import Store
 from dpbandits.service.tables import api_keys, audit, experiments, releases, requests, states
-from dpbandits.service.witness import Witness
+from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable, Writer
 
 __all__ = ["Service"]
@@ -65,9 +65,9 @@ class Service:
         self.store.lock()
         self.store.migrate()
         self.lasting = self.store.durable
-        self.witness = None if self.store.path is None and self.store.embedded else Witness(self.settings.witness)
+        self.tally = None if self.store.path is None and self.store.embedded else Tally(self.settings.tally)
         self.rotate_if_due()
-        seen = {} if self.witness is None else self.witness.seen()  # before the states: other workers go on meanwhile
+        seen = {} if self.tally is None else self.tally.seen()  # before the states: other workers go on meanwhile
         with self.store.opened() as connection, connection.begin():
             latest = connection.execute(sa.select(sa.func.max(states.c.at))).scalar() or 0
             self.clock = Clock(not_before=latest / 1000)
@@ -79,7 +79,7 @@ class Service:
         ]
         if drawn and self.lasting:
             raise InputError("store", f"must keep what it is given, for {drawn[0]}: {self.lasting}")
-        parts = (self.store, self.keys, self.clock, self.witness, self.runs, self.metrics)
+        parts = (self.store, self.keys, self.clock, self.tally, self.runs, self.metrics)
         self.books = Embedded(*parts) if self.store.embedded else Shared(*parts, reload=self.load)
         self.writer: Writer[Any] = Writer(self.books.commit)
         self.ready = True
@@ -113,8 +113,8 @@ class Service:
         """Close everything."""
         self.writer.stop()
         self.books.close()
-        if self.witness is not None:
-            self.witness.close()
+        if self.tally is not None:
+            self.tally.close()
         self.store.close()
 
     # Looking after things
@@ -209,7 +209,7 @@ class Service:
             experiment = run.experiment
             if (
                 experiment.server_draws
-                and seen.get(experiment.witnessed, 0) > run.draws
+                and seen.get(experiment.tallied, 0) > run.draws
                 and experiment.status != "halted"
             ):
                 self._change(connection, run, "dpbandits", "halt", {"reason": RESTORED}, status="halted")()
@@ -306,9 +306,12 @@ class Service:
         later: list[Callable[[], None]] = []
 
         def act(connection: Connection) -> dict[str, Any]:
-            fields = how(self.runs[run.experiment.id])
-            later.append(self._change(connection, run, who, action, fields.pop("detail", {}), **fields))
-            return self._renewed(run, fields)[0].to_json()
+            if isinstance(self.books, Shared):
+                self.books.refresh(connection, run.experiment.id)
+            current = self.runs[run.experiment.id]
+            fields = how(current)
+            later.append(self._change(connection, current, who, action, fields.pop("detail", {}), **fields))
+            return self._renewed(current, fields)[0].to_json()
 
         return await self.writer.submit(Control(act, lambda: later[0]()))
 
@@ -327,16 +330,13 @@ class Service:
         )
         state = run.state.copy()
         if len(experiment.arms) > len(before.arms):
-            state = extended(state, experiment.policy)
+            state = extended(state)
         return experiment, state
 
     def _change(
         self, connection: Connection, run: Run, who: str, action: str, detail: dict[str, Any], **fields: Any
     ) -> Callable[[], None]:
         """Write a change; what is to be done in memory once it is on disk."""
-        if isinstance(getattr(self, "books", None), Shared):
-            self.books.refresh(connection, run.experiment.id)  # type: ignore[union-attr]
-            run = self.runs[run.experiment.id]
         experiment, state = self._renewed(run, fields)
         newly = experiment.paused - run.experiment.paused
         at = int(self.clock() * 1000)
@@ -344,7 +344,8 @@ class Service:
         for arm in newly:
             state.close_on(arm, SystemNoise())
         drawn = int(experiment.server_draws and bool(state.released))
-        made = Run(experiment, state, run.epoch, run.draws + drawn, run.changed + 1)
+        writes = bool(newly) or len(experiment.arms) > len(run.experiment.arms)
+        made = Run(experiment, state, run.epoch, run.draws + drawn, run.changed + writes)
         connection.execute(
             sa.update(experiments)
             .where(experiments.c.id == experiment.id)
@@ -356,14 +357,14 @@ class Service:
                 revision=experiment.revision,
             )
         )
-        if newly or len(experiment.arms) > len(run.experiment.arms):
+        if writes:
             self._write_state(connection, run, made, at)
         self._log(connection, experiment.id, who, action, detail)
 
         def then() -> None:
             self._hold(made)
-            if drawn and self.witness is not None:
-                self.witness.record({experiment.witnessed: made.draws})
+            if drawn and self.tally is not None:
+                self.tally.record({experiment.tallied: made.draws})
 
         return then
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import stat
@@ -94,6 +95,7 @@ def serve(settings: ServerSettings) -> None:
         return
     service = Service(settings)
     service.open()
+    _settle()
     _Server(uvicorn.Config(App(service), **options), service).run()
 
 
@@ -101,4 +103,11 @@ def worker() -> App:
     """One of several processes."""
     settings = ServerSettings.model_validate_json(os.environ[SETTINGS])
     configure(settings.log_format)
+    _settle()
     return App(Service(settings))
+
+
+def _settle() -> None:
+    """What was loaded stays for good: the collector of garbage need not look at it again."""
+    gc.collect()
+    gc.freeze()

@@ -31,7 +31,7 @@ class ServerSettings(BaseSettings):
     store: str = Field("sqlite:///dpbandits.db", description="sqlite:///FILE, or postgresql://... for several workers.")
     synchronous: Literal["full", "extra", "normal", "off"] = Field("full", description="How SQLite writes to the disk.")
     keys: Path = Field(Path("dpbandits.keys"), description="The file with the server's secrets.")
-    witness: str = Field("sqlite:///dpbandits.witness", description="Where draws are counted, outside the store.")
+    tally: str = Field("sqlite:///dpbandits.tally", description="Where draws are counted, outside the store.")
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
     workers: int = Field(1, ge=1, le=64, description="Processes; more than 1 needs PostgreSQL.")

@@ -42,7 +42,7 @@ from dpbandits.service.metrics import Metrics
 from dpbandits.service.problems import Problem, not_running
 from dpbandits.service.state import State
 from dpbandits.service.store import Store
-from dpbandits.service.witness import Witness
+from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable
 
 __all__ = ["Shared"]
@@ -81,13 +81,13 @@ class Shared:
         store: Store,
         keys: Keyring,
         clock: Clock,
-        witness: Witness | None,
+        tally: Tally | None,
         runs: dict[int, Run],
         metrics: Metrics,
         *,
         reload: Callable[..., None],
     ) -> None:
-        self.store, self.keys, self.clock, self.witness, self.runs = store, keys, clock, witness, runs
+        self.store, self.keys, self.clock, self.tally, self.runs = store, keys, clock, tally, runs
         self.metrics, self._reload = metrics, reload
         self._choices, self._contents = Choices(), Contents()
         self._connection: Connection | None = None
@@ -110,7 +110,7 @@ class Shared:
                 self._connection = self.store.engine.connect()
             connection = self._connection
             hot = [job for job in jobs if isinstance(job, Ask | Tell)]
-            answers = iter(self._commit_all(connection, hot) if hot else [])
+            answers = iter(self._commit_hot(connection, hot) if hot else [])
             return [
                 self._control(connection, job)
                 if isinstance(job, Control)
@@ -126,6 +126,17 @@ class Shared:
                 connection_.invalidate()
                 connection_.close()
             raise Unavailable(f"the database cannot be reached: {type(error).__name__}") from None
+
+    def _commit_hot(self, connection: Connection, jobs: list[Ask | Tell]) -> list[Any]:
+        """In one transaction; where one of them fails for a reason of its own, each in one of its own."""
+        try:
+            return self._commit_all(connection, jobs)
+        except LOST:
+            raise
+        except Exception as error:
+            if len(jobs) == 1:
+                return [error]
+            return [answer for job in jobs for answer in self._commit_hot(connection, [job])]
 
     def _control(self, connection: Connection, job: Control) -> Any:
         try:
@@ -304,7 +315,7 @@ class _Append:
     def late(self, item: Item) -> bool:
         token, run = item.token, self.books.runs[item.token.experiment]
         closed = run.experiment.by_stint and 0 < token.stint < run.state.desk.stint[0]
-        return not run.experiment.takes or closed or self.batch.now > token.made / 1000 + run.experiment.window
+        return not run.experiment.active or closed or self.batch.now > token.made / 1000 + run.experiment.window
 
     def row(self, item: Item) -> tuple[Any, ...]:
         token = item.token
@@ -466,8 +477,8 @@ class Folder:
             return False
         drawn = made.draws > lead.run.draws
         lead.run = made
-        if drawn and self.books.witness is not None:
-            self.books.witness.record({experiment.witnessed: made.draws})
+        if drawn and self.books.tally is not None:
+            self.books.tally.record({experiment.tallied: made.draws})
         self.books.metrics.count(fold.batch, self.books.runs)
         return True
 
@@ -569,7 +580,7 @@ class _Fold:
         elif not folds:
             found = "apart"
         else:
-            level = float(experiment.costs[came.level])
+            level = experiment.level_values[came.level]
             now = came.received / 1000
             used = state.receive(came.arm, came.stint, made, self.value(came), level, now, noise)
             found = "used" if used else "late"

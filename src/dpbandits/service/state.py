@@ -8,14 +8,15 @@ Time, noise and chance are arguments. Nothing is stored here: whoever holds a st
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from dpbandits.changing import SomeArms, choosing_among, keep, with_more_arms
 from dpbandits.curators.awaiting import awaiting
-from dpbandits.errors import InputError
 from dpbandits.live import Desk
 from dpbandits.parts import arrays, copied, freeze, in_plain_python, thaw
 from dpbandits.policies.policy import Policy
@@ -26,9 +27,6 @@ __all__ = ["Release", "State", "extended"]
 
 #: A window is divided into this many parts; decisions of one part count as waiting until the window of the last ends.
 PARTS = 32
-
-#: How a paused arm looks to the agent: known to pay nothing.
-MANY = 1e15
 
 
 class Release(NamedTuple):
@@ -74,18 +72,21 @@ class State:
         paused: frozenset[int],
     ) -> None:
         self.policy, self.parts, self.waiting = policy, {"desk": desk, "agent": agent, "curator": curator}, waiting
-        self.desk, self.agent, self.curator = in_plain_python(desk), in_plain_python(agent), in_plain_python(curator)
+        self.desk, self.curator = in_plain_python(desk), in_plain_python(curator)
+        self._some: SomeArms | None = None  # the agent, while arms are paused
         self.releases: Releases = awaiting(self.curator, self.desk.out, desk.window)
         self.released: list[Release] = []  # since this copy was made
         self.served = 0  # decisions, whoever made them
         self.deputy = False  # whether this is a copy that decides while another one folds: it never draws noise
         self._kept = _Kept(self) if desk.by_stint else self.curator
         self._part = desk.window / PARTS if desk.window < math.inf else math.inf
+        self._ticked = -math.inf
         self._look = -math.inf  # when the oldest decisions stop waiting, at the earliest
         self.pause(paused)
 
     def copy(self) -> Self:
         """The same state with memory of its own."""
+        self.sync()
         made = object.__new__(type(self))
         desk, agent, curator = (copied(part) for part in self.parts.values())
         waiting = {part: list(row) for part, row in self.waiting.items()}
@@ -115,7 +116,7 @@ class State:
             stint = self.desk.stint[0] if self.desk.asked[0] > 0 else 0
             self.note(self.desk.arm[0], stint, now)
             return int(self.desk.arm[0]), stint
-        arm = self.desk.decide(self._seen, self._kept, self.agent, now, noise, choices)
+        arm = self.desk.decide(self.releases, self._kept, self.agent, now, noise, choices)
         self._wait(arm, now)
         return arm, self.desk.stint[0]
 
@@ -124,7 +125,7 @@ class State:
         self.open(now, noise, choices)
         if self.desk.by_stint or self.over or next(arrays(self.parts["agent"]), None) is not None:
             return int(self.desk.arm[0])
-        return int(self.agent.act(self._seen, self.desk.decisions[0] + 1, choices)[0])
+        return int(self.agent.act(self.releases, self.desk.decisions[0] + 1, choices)[0])
 
     def current(self) -> tuple[int, int]:
         """(arm, stint) of the open stint, or (-1, 0)."""
@@ -134,7 +135,7 @@ class State:
         """Open the next stint now, so that others can hand out its decisions."""
         self.tick(now, noise)
         if self.desk.by_stint and self.desk.asked[0] == 0 and not (self.over or self.deputy):
-            self.desk.open(self._seen, self.agent, choices)
+            self.desk.open(self.releases, self.agent, choices)
 
     def note(self, arm: int, stint: int, now: float) -> None:
         """Count a decision that was made elsewhere, or that the policy did not choose (stint 0)."""
@@ -161,6 +162,9 @@ class State:
 
     def tick(self, now: float, noise: Any) -> None:
         """Let time pass: close a stint whose window is over, and no longer wait for what is too late."""
+        if now == self._ticked:
+            return
+        self._ticked = now
         if not self.deputy:
             self.desk.tick(self._kept, now, noise)
         if now < self._look or self.desk.window == math.inf:
@@ -188,17 +192,31 @@ class State:
         row[1 + arm] += 1
 
     def pause(self, paused: frozenset[int]) -> None:
-        """Show these arms to the agent as known to pay nothing."""
-        self.paused = paused
-        self._seen: Releases = _Masked(self.releases, paused) if paused else self.releases
+        """Choose among the other arms alone; refused where the policy does not allow it."""
+        self.sync()
+        left = tuple(arm for arm in range(len(self.desk.out)) if arm not in paused)
+        self._some = choosing_among(self.remembering(), left) if paused else None
+        self.paused, self.agent = paused, in_plain_python(self._some or self.parts["agent"])
+
+    def remembering(self) -> Policy:
+        """The policy with what it has learned."""
+        return dataclasses.replace(self.policy, agent=self.parts["agent"], curator=self.parts["curator"])
+
+    def sync(self) -> None:
+        """Put what the agent of some arms remembers into the policy's agent."""
+        if self._some is not None:
+            keep(self.remembering(), self._some)
 
     def close_on(self, arm: int, noise: Any) -> None:
-        """Close the open stint if it is on this arm and anything came: nobody will be given the arm for a while."""
-        if self.desk.by_stint and self.current()[0] == arm and self.desk.arrived[0] > 0:
-            self.desk.close(self._kept, noise)
+        """End the open stint if it is on this arm: nobody will be given the arm for a while. What came is released."""
+        if self.current()[0] == arm:
+            if self.desk.by_stint and self.desk.arrived[0] > 0:
+                self.desk.close(self._kept, noise)
+            self.desk.asked[0] = 0
 
     def freeze(self) -> dict[str, Any]:
         """Everything that the future depends on but time and chance, JSON-ready. It holds open sums of rewards."""
+        self.sync()
         record: dict[str, Any] = {name: freeze(part) for name, part in self.parts.items()}
         for name in ("line", "closing"):
             record["desk"][name] = [_written(x) for x in record["desk"][name]]
@@ -216,42 +234,25 @@ class State:
         for name, part in self.parts.items():
             thaw(part, desk if name == "desk" else record[name])
         self.waiting = {int(part): list(row) for part, row in record["waiting"].items()}
-        self.served, self._look = int(record["served"]), -math.inf
+        self.served, self._look, self._some = int(record["served"]), -math.inf, None
+        self.pause(self.paused)
 
 
-def extended(state: State, policy: Policy) -> State:
-    """The same state with one more arm, where every statistic is an arm's own; refused where one is not.
+def extended(state: State) -> State:
+    """The same state with one more arm, of which nothing is known; refused where the policy does not allow it.
 
     >>> from dpbandits import policies
-    >>> state = extended(State(policies.ucb1(2), math.inf), policies.ucb1(3))
-    >>> len(state.desk.out)
+    >>> len(extended(State(policies.ucb1(2), math.inf)).desk.out)
     3
     """
-    made = State(policy, state.desk.window)
-    if not state.curator.others_stand:
-        raise InputError("add_arm", f"is not possible with {policy.name}: its statistics of all arms change together")
-    for name, part in state.parts.items():
-        _extend(part, made.parts[name], policy.name)
-    arms = state.policy.arms
-    made.waiting = {part: [*row, 0] for part, row in state.waiting.items()}
-    made.served = state.served
-    made.pause(state.paused)
-    assert len(made.desk.out) == arms + 1
+    state.sync()
+    policy = with_more_arms(state.remembering())
+    desk = state.parts["desk"]._replace(out=np.append(state.parts["desk"].out, 0))
+    made = object.__new__(State)
+    waiting: dict[int, list[float]] = {part: [*row, 0] for part, row in state.waiting.items()}
+    made._take(policy, copied(desk), policy.agent, policy.curator, waiting, state.paused)
+    made.served, made.deputy = state.served, state.deputy
     return made
-
-
-def _extend(old: Any, new: Any, name: str) -> None:
-    for field, before, after in zip(old._fields, old, new, strict=True):
-        if isinstance(before, np.ndarray):
-            if before.shape[1:] != after.shape[1:] or len(after) - len(before) not in (0, 1):
-                raise InputError("add_arm", f"is not possible with {name}: {field} has no room for another arm")
-            after[: len(before)] = before
-        elif hasattr(before, "_fields"):
-            _extend(before, after, name)
-        elif before != after and field != "arms":
-            raise InputError(
-                "add_arm", f"is not possible with {name}: its {field} was made for the number of arms at the start"
-            )
 
 
 class _Kept:
@@ -273,30 +274,6 @@ class _Kept:
         state.curator.close(arm, rng)
         mean = float(state.curator.mean(arm))
         state.released.append(Release(stint, arm, int(desk.arrived[0]), int(desk.asked[0]), mean))
-
-
-class _Masked:
-    """Releases in which some arms are known to pay nothing."""
-
-    __slots__ = ("_inner", "_paused")
-
-    def __init__(self, inner: Releases, paused: frozenset[int]) -> None:
-        self._inner, self._paused = inner, paused
-
-    def ready(self, arm: int, confidence: float) -> bool:
-        return arm in self._paused or self._inner.ready(arm, confidence)
-
-    def mean(self, arm: int) -> float:
-        return 0.0 if arm in self._paused else self._inner.mean(arm)
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return 0.0 if arm in self._paused else self._inner.lowest(arm, ahead)
-
-    def samples(self, arm: int, ahead: int) -> float:
-        return MANY if arm in self._paused else self._inner.samples(arm, ahead)
-
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return 0.0 if arm in self._paused else self._inner.width(arm, confidence, ahead)
 
 
 def _written(x: float) -> float | str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 import hmac
 import struct
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import a2b_base64, b2a_base64
 from typing import NamedTuple
 
 from dpbandits.service.keyring import USER, Keyring
@@ -13,6 +13,7 @@ from dpbandits.service.keyring import USER, Keyring
 __all__ = ["Token", "read", "write"]
 
 TAG = 16  # bytes of the HMAC-SHA256 that are sent
+_TO_URL, _TO_PLAIN = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 _HEAD = struct.Struct(">BIIHHBQqB")
 
 
@@ -41,13 +42,13 @@ def write(token: Token, keys: Keyring) -> str:
     *numbers, user, decision = token
     body = _HEAD.pack(keys.newest, *numbers, len(user)) + user + decision.encode()
     tag = hmac.digest(keys.tokens[keys.newest], body, "sha256")[:TAG]
-    return urlsafe_b64encode(tag + body).rstrip(b"=").decode()
+    return b2a_base64(tag + body, newline=False).rstrip(b"=").translate(_TO_URL).decode()
 
 
 def read(text: str, keys: Keyring) -> Token | None:
     """The token in a text; None if it is not one of ours."""
     try:
-        content = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        content = a2b_base64(text.encode("ascii").translate(_TO_PLAIN) + b"=" * (-len(text) % 4))
         body = content[TAG:]
         key, *numbers, size = _HEAD.unpack_from(body)
     except (struct.error, binascii.Error, ValueError):

@@ -6,7 +6,7 @@ from dpbandits.errors import ChoiceError
 from dpbandits.protocols import Agent, Curator, Environment
 from dpbandits.types import Integers, Rng
 
-__all__ = ["play", "play_stint"]
+__all__ = ["play", "play_in_turns", "play_stint"]
 
 
 def play_stint(
@@ -55,3 +55,38 @@ def play(
         if mark < len(checkpoints):
             pulls[mark, arm] += played
         t += played
+
+
+def play_in_turns(
+    environment: Environment,
+    curator: Curator,
+    agent: Agent,
+    checkpoints: Integers,
+    pulls: Integers,
+    rewards: Rng,
+    noise: Rng,
+    choices: Rng,
+) -> None:
+    """``play`` for an agent whose stints come in epochs, in each of which ``agent.turns()`` arms are played in turns.
+
+    Nothing is released before an epoch ends, so the rewards of each arm's stint can still be drawn at once. An epoch
+    that the horizon cuts short releases nothing, and its rewards need not be drawn.
+    """
+    horizon = checkpoints[len(checkpoints) - 1]
+    t = mark = 0
+    while t < horizon:
+        arm, stint, line = agent.act(curator, t + 1, choices)
+        turns = agent.turns()  # type: ignore[attr-defined]
+        whole = stint <= (horizon - t) // turns
+        end = t + turns * stint if whole else horizon
+        for turn in range(turns):
+            if turn > 0:
+                arm, stint, line = agent.act(curator, t + 1, choices)
+            if whole:
+                curator.absorb(environment, arm, stint, line, rewards, noise)
+                curator.close(arm, noise)
+            for later in range(mark, len(checkpoints)):
+                pulls[later, arm] += (min(checkpoints[later], end) - t - turn + turns - 1) // turns
+        t = end
+        while mark < len(checkpoints) and checkpoints[mark] <= t:
+            mark += 1

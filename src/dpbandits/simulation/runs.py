@@ -60,7 +60,7 @@ class Player:
     @classmethod
     def of(cls, simulation: Simulation, engine: str = "compiled") -> Player:
         """Ready to be played, compiled where the engine asks for it."""
-        plain = loop.play if simulation.delay is None else delayed.play_delayed
+        plain = _loop(simulation)
         if known("engine", engine, ENGINES) == "python":
             return cls(simulation, engine, plain)
         from dpbandits.simulation import compiled  # Numba takes half a second to import
@@ -109,6 +109,13 @@ def play_once(
     return pulls
 
 
+def _loop(simulation: Simulation) -> Callable[..., None]:
+    """The loop that plays a simulation. With delays, stints are open one at a time, and no arms take turns."""
+    if simulation.delay is not None:
+        return delayed.play_delayed
+    return loop.play_in_turns if simulation.policy.traits.in_turns else loop.play
+
+
 def _parts(simulation: Simulation) -> tuple[Any, ...]:
     """The environment, and fresh parts of the policy, as the loop takes them."""
     policy, environment = simulation.policy, simulation.environment
@@ -123,10 +130,9 @@ def _parts(simulation: Simulation) -> tuple[Any, ...]:
 
 def result_key(simulation: Simulation) -> str:
     """A hash of all that decides the numbers of each run: the parts and their values, the code, and the versions."""
-    plain = loop.play if simulation.delay is None else delayed.play_delayed
     settings = (simulation.seed, simulation.arm_order, simulation.marks, simulation.loss)
     versions = (np.__version__, metadata.version("numba"), __version__)
-    found = reach((plain, play_once, streams), values=(*_parts(simulation), *settings, *versions))
+    found = reach((_loop(simulation), play_once, streams), values=(*_parts(simulation), *settings, *versions))
     if found.digest is None:
         unknown = ", ".join(found.unknown)
         raise InputError(

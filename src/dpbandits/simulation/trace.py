@@ -114,9 +114,17 @@ class Trace:
 
     @property
     def label(self) -> str:
-        """The policy, as papers write it, and the level at which it runs."""
-        title, epsilon = self.simulation.policy.title, self.options.get("epsilon")
-        return title if epsilon is None else f"{title} (ε = {epsilon:g})"
+        """The policy and the level at which it runs."""
+        return self._at_level(self.policy)
+
+    @property
+    def title(self) -> str:
+        """The same as papers write it, for figures."""
+        return self._at_level(self.simulation.policy.title)
+
+    def _at_level(self, name: str) -> str:
+        epsilon = self.options.get("epsilon")
+        return name if epsilon is None else f"{name} (ε = {epsilon:g})"
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``dpbandits simulate --json`` prints."""
@@ -230,7 +238,7 @@ class Trace:
         (line,) = ax.plot(
             self.checkpoints,
             mean,
-            label=label or self.label,
+            label=label or self.title,
             color=COLOURS[drawn.colour],
             linestyle=DASHES[drawn.dashes],
             marker=MARKERS[drawn.marker] or None,

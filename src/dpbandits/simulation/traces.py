@@ -10,7 +10,7 @@ import numpy as np
 from dpbandits.display import shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.formats import amount, estimate
-from dpbandits.plotting import Line, draw_lines, look
+from dpbandits.plotting import Line, draw_lines, look, show_legend
 from dpbandits.simulation.trace import Trace
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class Traces(dict[str, Trace]):
     policy  mean regret  largest regret  best arm                privacy
     UCB1    22.2 ± 1.3   28.2            red, found in 10 of 10  not private
     """
+
+    columns = COLUMNS
 
     def rows(self) -> list[list[str]]:
         """What the table says about each trace: regret, the best arm, and privacy."""
@@ -65,7 +67,7 @@ class Traces(dict[str, Trace]):
         ax.set_ylabel("regret")
         ax.set_xscale("log")
         ax.set_yscale("log")
-        ax.legend(frameon=False, fontsize="small")
+        show_legend(ax, 8)
         return ax
 
     def _axes(self) -> Axes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dpbandits.experiments.azize2022.four_algorithms import BETTER, LONGER, cells_of, plot_of, score_of
 from dpbandits.experiments.azize2022.four_algorithms import SETTINGS as SETTINGS
-from dpbandits.experiments.azize2022.four_algorithms import cells_of, plot_of, score_of
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import Finding
 from dpbandits.experiments.panels import Panel
@@ -13,8 +13,7 @@ from dpbandits.simulation import Trace
 
 TITLE = "Figure 5: regret over time in C2 at four epsilons"
 ENVIRONMENT = "c2"
-LONGER = "At epsilon 0.1 the privacy term decides how long DP-SE's first epochs are."
-KNOWN = {"lowest": "DP-SE is better at epsilon 0.1.", "dp-se": LONGER}
+KNOWN = {"lowest": {"DP-SE, ε = 0.1": BETTER}, "dp-se": LONGER}
 
 
 def cells(scale: str) -> dict[str, Cell]:

@@ -1,6 +1,7 @@
 """Update the pages in docs/papers: put the claims of a report between a page's markers, and copy its figures.
 
-Usage: ``python -m dpbandits.experiments.pages OUT DOCS``, where OUT is the output of ``reproduce --scale paper``.
+Usage: ``python tools/papers_pages.py OUT [QUICK]``, where OUT is the output of ``reproduce --scale paper``, and QUICK
+that of ``reproduce --scale quick``. Both also become what later runs are compared with: ``established.json``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-BEGIN, END = "<!-- claims: written by dpbandits.experiments.pages -->", "<!-- end of claims -->"
+from dpbandits.experiments.established import FILE, median_interval
+
+ROOT = Path(__file__).parents[1]
+BEGIN, END = "<!-- claims: written by tools/papers_pages.py -->", "<!-- end of claims -->"
 COLOURS = 64  # in a PNG file, to keep it small
 SHRINK = 3  # from the resolution of print to that of a screen
 
@@ -66,6 +70,26 @@ def write(out: Path, docs: Path) -> list[Path]:
     return written
 
 
+def establish(out: Path) -> None:
+    """Keep where the curves of a report end, in place of what was kept for its scale."""
+    import pyarrow.parquet as parquet
+
+    target = ROOT / "src" / "dpbandits" / "experiments" / "assets" / FILE
+    kept = json.loads(target.read_text(encoding="utf-8")) if target.exists() else {}
+    scale = json.loads((out / "claims.json").read_text(encoding="utf-8"))["scale"]
+    found: dict[str, dict[str, list[float]]] = {}
+    for data in sorted((out / "data").rglob("*.parquet")):
+        table = parquet.read_table(data).to_pandas()
+        if "simulation" in table:
+            last = table[table["t"] == table.groupby("simulation")["t"].transform("max")]
+            ends = {str(name): rows["regret"].to_numpy() for name, rows in last.groupby("simulation")}
+            intervals = {name: [float(f"{x:.6g}") for x in median_interval(ends[name])] for name in ends}
+            found[f"{data.parent.name}/{data.stem}"] = intervals
+    target.write_text(json.dumps({**kept, scale: found}, indent=0) + "\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    for path in write(Path(sys.argv[1]), Path(sys.argv[2])):
+    for path in write(Path(sys.argv[1]), ROOT / "docs"):
         print(path)
+    for folder in sys.argv[1:]:
+        establish(Path(folder))

@@ -1,4 +1,4 @@
-"""A witness outside the database: how often noise was drawn. It tells a restored backup from the latest state."""
+"""A tally outside the database: how often noise was drawn. It tells a restored backup from the latest state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from dpbandits.service.store import Store
 
-__all__ = ["Witness"]
+__all__ = ["Tally"]
 
 METADATA = sa.MetaData()
 draws = sa.Table(
@@ -19,7 +19,7 @@ draws = sa.Table(
 )
 
 
-class Witness:
+class Tally:
     """A small table elsewhere: a file by default, or a database of the operator's choice.
 
     It is written after the commit of a draw and before anything that depends on the draw is shown. So the database may

@@ -1,0 +1,76 @@
+"""What MkDocs asks while it builds the site: lists of commands, policies and problems are written from the package."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+
+def on_page_markdown(markdown: str, **about: Any) -> str:
+    """The page, with what the package says in the place of each marker."""
+    for marker, write in WRITERS.items():
+        if marker in markdown:
+            markdown = markdown.replace(marker, "\n".join(write()))
+    return markdown
+
+
+def problem_table() -> Iterator[str]:
+    """The problems of the papers, by name."""
+    from dpbandits.environments.problems import PROBLEMS
+
+    yield "| name | arms |\n|---|---|"
+    yield from (f"| `@{name}` | `{arms}` |" for name, arms in PROBLEMS.items())
+
+
+def policy_pages() -> Iterator[str]:
+    """The reference of every policy."""
+    from dpbandits.policies import lookup
+
+    yield from (f"::: {lookup.find(name).__module__}.{lookup.find(name).__name__}" for name in lookup.names())
+
+
+def command_pages() -> Iterator[str]:
+    """A section for each command: what it does, how it is called, its options."""
+    from dpbandits.cli import commands
+
+    yield from _section(commands(), "dpbandits", None)
+
+
+def _section(command: click.Command, path: str, parent: click.Context | None) -> Iterator[str]:
+    context = click.Context(command, info_name=path.split()[-1], parent=parent)
+    if parent is not None:
+        yield f"\n## {path}\n"
+        yield _help(command)
+        yield f"\n```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
+        rows = [p.get_help_record(context) for p in command.get_params(context)]
+        shown = [row for row in rows if row is not None]
+        yield "| option | |\n|---|---|"
+        yield from (f"| <code>{_cell(name)}</code> | {_cell(text)} |" for name, text in shown)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            if found is not None:
+                yield from _section(found, f"{path} {name}", context)
+
+
+def _help(command: click.Command) -> str:
+    """The help as Markdown; a paragraph after \\b keeps its lines."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    return "\n\n".join(
+        "\n".join(f"    {line}" for line in text.split("\n")[1:]) if text.startswith("\b") else text
+        for text in paragraphs
+    )
+
+
+def _cell(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "&#124;")
+
+
+WRITERS = {
+    "<!-- commands: written from the parser -->": command_pages,
+    "<!-- policies: written from the package -->": policy_pages,
+    "<!-- problems: written from the package -->": problem_table,
+}

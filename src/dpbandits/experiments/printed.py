@@ -1,0 +1,132 @@
+"""Printed ratios of regrets whose horizon is not printed: at which horizons ours agree, and whether one fits all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from dpbandits.experiments.claims import (
+    NOT_REPRODUCED,
+    REPRODUCED,
+    UNDECIDED,
+    Claim,
+    Comparison,
+    Estimate,
+    Finding,
+    mean,
+    ratio,
+    runs_needed,
+)
+from dpbandits.plotting import Line, Panel
+from dpbandits.simulation import Trace
+from dpbandits.types import Floats
+
+EARLIEST = 1e-3  # share of our horizon: no earlier round is considered
+FINE = 2000  # points of the interpolated curve
+
+
+class Printed(NamedTuple):
+    """A printed ratio: its value, the unit of its last digit, and the two policies' traces."""
+
+    value: float
+    unit: float
+    above: Trace
+    below: Trace
+
+    @property
+    def low(self) -> float:
+        """The least number that is printed like this."""
+        return self.value - self.unit / 2
+
+    @property
+    def high(self) -> float:
+        """The largest number that is printed like this."""
+        return self.value + self.unit / 2
+
+    def curve(self) -> tuple[Floats, list[Estimate]]:
+        """The checkpoints that are considered, and our ratio at each."""
+        kept = np.flatnonzero(self.above.checkpoints >= EARLIEST * self.above.horizon)
+        above, below = self.above.regret, self.below.regret
+        ours = [ratio(mean(above[:, at]), mean(below[:, at])) for at in kept]
+        return self.above.checkpoints[kept].astype(np.float64), ours
+
+    def horizons(self) -> Floats:
+        """The horizons at which our ratio, interpolated between checkpoints, is printed like this."""
+        t, ours = self.curve()
+        fine = np.geomspace(t[0], t[-1], FINE)
+        values = np.interp(np.log(fine), np.log(t), [one.value for one in ours])
+        return np.asarray(fine[(values >= self.low) & (values <= self.high)])
+
+    def judged(self, name: str, full: bool) -> Comparison:
+        """Whether our ratio is the printed one at some horizon. The tolerance is the rounding of the print alone.
+
+        It is, if the ratio is clearly below the printed one at some round and clearly above it at another, or if it is
+        within the rounding and our error is at most half of the rounding. It is not, if it is clearly on one side at
+        all rounds and they are enough (``full``). Otherwise there are too few runs or rounds.
+        """
+        t, ours = self.curve()
+        under = [one.value + one.margin < self.low for one in ours]
+        over = [one.value - one.margin > self.high for one in ours]
+        sure = [abs(one.value - self.value) <= self.unit / 2 and one.error <= self.unit / 4 for one in ours]
+        last = f"{ours[-1]} at {t[-1]:,.0f} rounds"
+        if (any(under) and any(over)) or any(sure):
+            return Comparison(name, REPRODUCED, f"{last}, {self.value:g} at {span(self.horizons())}")
+        if (all(under) and full) or all(over):
+            return Comparison(name, NOT_REPRODUCED, f"{last}, {self.value:g} at no horizon")
+        near = min(ours, key=lambda one: abs(one.value - self.value))
+        if abs(near.value - self.value) <= self.unit / 2:
+            lacks = runs_needed(Estimate(self.unit, near.error, near.runs))
+        elif under[-1] and not full:
+            lacks = "Only --scale paper plays enough rounds."
+        else:
+            lacks = runs_needed(Estimate(abs(near.value - self.value) - self.unit / 2, near.error, near.runs))
+        return Comparison(name, UNDECIDED, last, lacks)
+
+
+def span(horizons: Floats) -> str:
+    """A set of horizons in words.
+
+    >>> span(np.array([4.41e6, 5e6, 5.8e6]))
+    '4.4e+06 to 5.8e+06 rounds'
+    """
+    if not horizons.size:
+        return "no horizon"
+    first, last = (f"{value:.2g}" for value in (horizons[0], horizons[-1]))
+    return f"{first} rounds" if first == last else f"{first} to {last} rounds"
+
+
+def one_horizon(claim: Claim, ratios: Mapping[str, Printed], full: bool) -> Finding:
+    """The finding on a claim that the printed ratios of one paper belong to one horizon."""
+    fits = {name: one.horizons() for name, one in ratios.items()}
+    candidates = np.unique(np.concatenate(list(fits.values()))) if fits else np.array([])
+    best, most = math.nan, list[str]()
+    for horizon in candidates:
+        met = [name for name, found in fits.items() if found.size and found[0] <= horizon <= found[-1]]
+        if len(met) > len(most):
+            best, most = float(horizon), met
+    judged = [one.judged(name, full) for name, one in ratios.items()]
+    shown = "; ".join(f"{name}: {span(found)}" for name, found in fits.items())
+    if len(most) == len(ratios):
+        return claim.single(REPRODUCED, f"{shown}. All are met at {best:.2g} rounds")
+    at = f", at {best:.2g} rounds" if most else ""
+    text = f"{shown}. At most {len(most)} of {len(ratios)} are met at once{at}"
+    undecided = [one for one in judged if one.verdict == UNDECIDED]
+    if undecided and (not full or len(most) + len(undecided) >= len(ratios)):
+        return claim.finding(Comparison("", UNDECIDED, text, undecided[0].lacks))
+    return claim.single(NOT_REPRODUCED, text)
+
+
+def ratio_panel(name: str, title: str, ratios: Mapping[str, Printed]) -> Panel:
+    """Each ratio against rounds, with the printed values as lines."""
+    lines = []
+    for label, one in ratios.items():
+        t, ours = one.curve()
+        value, width = np.array([each.value for each in ours]), np.array([2.0 * each.error for each in ours])
+        lines.append(Line(label, t, value, value - width, value + width))
+    for label, one in ratios.items():
+        t, _ = one.curve()
+        lines.append(Line(f"printed: {label}", t[[0, -1]], np.full(2, one.value), style="dashed"))
+    return Panel(name, title, lines, "rounds", "regret over that of UCB", band="two standard errors")
