@@ -1,16 +1,19 @@
-# make demo   set everything up, reproduce the four papers' figures in about a minute, write a report
-# make test   set everything up, check style, types and layers, run all tests
-# make lint   style, types and layers alone
-# make bench  speed and memory against their targets
+# make demo      set up what it needs, reproduce the four papers' figures in about a minute, write a report
+# make test      set everything up, check style, types and layers, run all tests
+# make lint      style, types and layers alone
+# make docs      the documentation as a site, out/site; a warning is an error
+# make coverage  all tests, and which lines they reach
+# make install   try the package without extras on every Python that is here: 3.11, 3.12, 3.13
+# make bench     speed and memory against their targets
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= out
 
-.PHONY: demo test lint bench browser database clean
+.PHONY: demo test lint docs coverage install bench browser database clean
 
-demo: $(VENV)/ready
+demo: $(VENV)/runs
 	$(BIN)/dpbandits reproduce --scale quick --out $(OUT)/demo
 
 test: lint browser database
@@ -32,13 +35,35 @@ database:
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql > /dev/null; } || \
 	{ echo "the tests of the service need PostgreSQL's programs: install postgresql, and run make test again"; exit 1; }
 
+coverage: $(VENV)/ready browser database
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term --cov-report=html:$(OUT)/coverage
+
+docs: $(VENV)/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --site-dir $(OUT)/site
+
+install: $(VENV)/runs
+	$(BIN)/python tests/install/every_python.py
+
 bench: $(VENV)/ready
 	$(BIN)/dpbandits bench
 
-$(VENV)/ready: pyproject.toml constraints.txt
+# What is installed: to run commands (runs), to build the site (site), or everything that the tests need (ready).
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
+
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpbandits needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+
+$(VENV)/runs: pyproject.toml constraints.txt | $(BIN)/python
+	test $(VENV)/ready -nt pyproject.toml || $(INSTALL) '.[reproduce]'
+	touch $@
+
+$(VENV)/site: pyproject.toml constraints.txt | $(BIN)/python
+	test $(VENV)/ready -nt pyproject.toml || $(INSTALL) '.[docs]'
+	touch $@
+
+$(VENV)/ready: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) '.[dev]'
 	touch $@
 
 clean:

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
+
+#: The section of the menu for the pages of each folder.
+SECTIONS = {"concepts": "Concepts", "howto": "How to", "papers": "Papers", "api": "Reference", "": "Concepts"}
+
+
+def on_config(config: Any) -> Any:
+    """Put every page that mkdocs.yml does not name at the end of its folder's section."""
+    docs = Path(config.docs_dir)
+    sections = {name: pages for entry in config.nav for name, pages in entry.items() if isinstance(pages, list)}
+    named = str(config.nav)
+    for page in sorted(docs.rglob("*.md")):
+        path = page.relative_to(docs).as_posix()
+        if path not in named:
+            sections[SECTIONS["/".join(path.split("/")[:-1])]].append(path)
+    return config
 
 
 def on_page_markdown(markdown: str, **about: Any) -> str:

@@ -15,6 +15,9 @@ from dpbandits.cli import main
 #: The probability that a correct sampler fails one chi-square test here (by the chi-square approximation).
 FAILURE = 1e-9
 
+#: Seconds that all tests marked slow may take together, on two cores with nothing else to do.
+SLOW_BUDGET = 360
+
 Command = Callable[..., tuple[int, str, str]]
 Fit = Callable[[Iterable[int], Callable[[int], float]], bool]
 
@@ -62,3 +65,12 @@ def fit() -> Fit:
 def two_sided() -> Callable[[float], Callable[[int], float]]:
     """The law of the discrete Laplace at a rate: tanh(rate/2) e^(-rate |k|)."""
     return lambda rate: lambda k: math.tanh(rate / 2) * math.exp(-rate * abs(k))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much of the budget the slow tests took."""
+    reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "keywords")]
+    spent = sum(report.duration for report in reports if "slow" in report.keywords)
+    if spent:
+        over = " (over budget: make them quicker, or say why the machine was not idle)" if spent > SLOW_BUDGET else ""
+        terminalreporter.write_line(f"slow tests: {spent:.0f} s of a budget of {SLOW_BUDGET} s{over}")

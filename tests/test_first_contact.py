@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 import dpbandits as dp
+import dpbandits.bounds as bounds
 from dpbandits.curators import Plain
 from dpbandits.environments import Levels, NormalLevels, parse_levels
 from dpbandits.environments.distributions import Beta, Coin, Normal, Uniform
@@ -242,8 +243,30 @@ def test_plan_and_bounds_take_the_same_arms() -> None:
     assert dp.bounds([0.9, 0.6], horizon=1000, levels=[0, 1]).problem.levels == Levels.of([0, 1])
     with pytest.raises(InputError, match="epsilon or levels is required by bounds"):
         dp.bounds([0.9, 0.6], horizon=1000)
+    with pytest.raises(InputError, match="problem must be a Problem"):
+        bounds.applicable(None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="alhpa is not an option of a bound"):
         dp.bounds([0.9, 0.6], horizon=1000, epsilon=1, alhpa=2)
+
+
+def test_plan_takes_what_simulate_takes() -> None:
+    common: dict[str, Any] = {"arms": [0.9, 0.6], "runs": 2, "workers": 1}
+    plan = dp.plan(horizon="2e3", epsilon=[0.5, 2], policies="AdaP_UCB", seed=None, **common)
+    assert plan.question.epsilons == (0.5, 2.0)
+    assert plan.question.policies == ("adap-ucb",)
+    assert f"seed {plan.question.seed}" in repr(plan)
+    assert dp.plan(horizon=2000, epsilon="1", policies=[dp.policies.adap_ucb], **common).focus == 1.0
+    for given, parameter in (
+        ({"horizont": 5}, "horizont"),
+        ({"horizon": [5]}, "horizon"),
+        ({"epsilon": ["a"]}, "epsilon"),
+        ({"policies": [None]}, "policy"),
+        ({"policies": dp.policies.adap_ucb(arms=2, epsilon=1.0)}, "policy"),
+    ):
+        with pytest.raises(InputError) as caught:
+            dp.plan(**{"horizon": 2000, "epsilon": 1, **common, **given})
+        assert caught.value.parameter == parameter
+        assert "\n" not in str(caught.value)
 
 
 # --- names of arms --------------------------------------------------------------------------------------------------
@@ -448,3 +471,10 @@ def test_a_module_that_cannot_be_imported_is_one_line(tmp_path: Path, monkeypatc
         with pytest.raises(InputError, match=f"policy '{name}:f' cannot be imported: ") as caught:
             dp.simulate(f"{name}:f", arms=[0.9, 0.5], **COMMON)
         assert "\n" not in str(caught.value)
+
+
+def test_an_epoch_longer_than_any_run_ends_with_the_run() -> None:
+    """A scale of 1e300 made an epoch that compiled code could not count."""
+    settings: dict[str, Any] = {"arms": [0.9, 0.5], "epsilon": 1, "scale": 1e300, **COMMON}
+    quick, plain = (dp.simulate("dp-se", engine=engine, **settings) for engine in ("compiled", "python"))
+    assert np.array_equal(quick.pulls, plain.pulls)

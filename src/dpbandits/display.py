@@ -11,9 +11,6 @@ __all__ = ["bars", "card", "shortened", "sparkline"]
 WIDTH, HEIGHT = 160, 36  # of a sparkline, in pixels
 COLOUR = "#0072B2"
 
-NOTHING = 1e-12  # what rounding leaves of zero
-ROUNDING = 1e-9  # an error that is smaller than this share of its value is rounding, not chance
-
 
 def shortened(text: object, most: int = 72) -> str:
     """A text on one line, cut off in the middle where it is too long.
@@ -61,15 +58,16 @@ def bars(values: Sequence[float]) -> str:
     return f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" xmlns="http://www.w3.org/2000/svg">{drawn}</svg>'
 
 
-def card(lines: Iterable[str], picture: str = "") -> str:
-    """The lines as HTML, the first of them as a heading, with a picture below.
+def card(lines: Iterable[str], picture: str = "", shows: str = "") -> str:
+    """The lines as HTML, the first of them as a heading, with a picture below and what it shows.
 
     >>> card(["a < b"])
     '<div><strong>a &lt; b</strong></div>'
     """
     first, *rest = (html.escape(line.strip()) for line in lines)
     body = "".join(f"<br/>{line}" for line in rest)
-    return f"<div><strong>{first}</strong>{body}{'<br/>' + picture if picture else ''}</div>"
+    drawn = f"<br/>{picture} <small>{html.escape(shows)}</small>" if picture else ""
+    return f"<div><strong>{first}</strong>{body}{drawn}</div>"
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:

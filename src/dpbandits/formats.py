@@ -39,7 +39,7 @@ def duration(seconds: float) -> str:
     """A time.
 
     >>> duration(0.0123), duration(6.84), duration(75.2), duration(7300)
-    ('0.01 s', '6.8 s', '1 min 15 s', '2 h 2 min')
+    ('0.01 s', '6.8 s', '1 min 15 s', '2 h 1 min')
     """
     if seconds < 60:
         return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"

@@ -27,7 +27,7 @@ from dpbandits.environments.scipy_arms import is_scipy
 from dpbandits.errors import ChoiceError, InputError
 from dpbandits.exact import Exactly, ExactNoise, SystemNoise, as_float, rational, require_exact
 from dpbandits.exact.wire import decode, encode
-from dpbandits.formats import amount
+from dpbandits.formats import plural
 from dpbandits.live import Live, Status
 from dpbandits.numerics import on_grid, unit
 from dpbandits.policies import lookup
@@ -487,7 +487,8 @@ class Session:
         return "\n".join(self._lines(FEW_ARMS))
 
     def _repr_html_(self) -> str:
-        return card(self._lines(len(self.arms)), bars([float(count) for count in self._live.pulls]))
+        counts = sorted(self._live.pulls, reverse=True)
+        return card(self._lines(len(self.arms)), bars([float(count) for count in counts]), "pulls, in this order")
 
     def _lines(self, most: int) -> list[str]:
         """What the session is, and the arms with the most pulls."""
@@ -504,10 +505,10 @@ class Session:
             mean = means[name]
             shown = "nothing released" if mean is None else f"released mean {mean:.4g}"
             note = ", paused" if name in self.paused else ""
-            lines.append(f"  {shortened(name, 24):{width}}  {count:,} pulls, {shown}{note}")
+            lines.append(f"  {shortened(name, 24):{width}}  {plural(count, 'pull')}, {shown}{note}")
         if len(order) > most:
             left = sum(count for _, count in order[most:])
-            lines.append(f"  and {len(order) - most} more arms with {amount(left)} pulls")
+            lines.append(f"  and {plural(len(order) - most, 'more arm')} with {plural(left, 'pull')}")
         return lines
 
 

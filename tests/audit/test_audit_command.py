@@ -115,7 +115,10 @@ def test_curators_by_name(audit: Audit) -> None:
         ("faulty:no_rounds --epsilon 1 --trials 1e3", "act must return an arm that exists and a stint of at least 1"),
         ("faulty:cannot_be_made --epsilon 1 --exact", "policy cannot be made: TypeError"),
         ("faulty:no_policy --epsilon 1 --exact", "must be made by a function with @published"),
-        ("faulty_import:anything --epsilon 1 --exact", "got 'faulty_import:anything': name 'undefined' is not defined"),
+        (
+            "faulty_import:anything --epsilon 1 --exact",
+            "'faulty_import:anything' cannot be imported: NameError: name 'undefined' is not defined",
+        ),
         ("nowhere:nothing --epsilon 1", "policy must be a name or module:function, got 'nowhere:nothing'"),
         ("audit_mutants:broken_curator --claim 1", "must make a policy, or something that responds"),
         ("audit_mutants:float_laplace --epsilon 1 --exact", "exact needs a policy; audit_mutants:float_laplace makes"),

@@ -33,7 +33,7 @@ def test_policies_lists_every_policy(dpbandits: Command) -> None:
 
 def test_simulate_prints_the_document_of_the_contract(dpbandits: Command) -> None:
     status, out, err = dpbandits(*f"{ADAP} --horizon 1e7 --runs 20 --seed 0 --json".split())
-    assert (status, err) == (0, "")
+    assert (status, "dpbandits:" in err) == (0, False)  # there may be progress
     record = json.loads(out)
     assert record["policy"] == "adap-klucb"
     assert record["options"] == {"epsilon": 1.0, "alpha": 3.1}
@@ -201,7 +201,8 @@ def test_ctrl_c_stops_with_one_line() -> None:
             process.kill()
     assert process.returncode == 130
     assert out == ""
-    assert err.strip() == "dpbandits: interrupted"
+    assert err.splitlines()[-1] == "dpbandits: interrupted"  # there may be progress before
+    assert "Traceback" not in err
 
 
 def test_cache_shows_where_compiled_code_is_and_clears_it(

@@ -12,11 +12,15 @@ from pathlib import Path
 import pytest
 
 from dpbandits.policies import lookup
+from dpbandits.simulation import runs
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
+    "docs/comparison.md",
     "docs/concepts/live.md",
+    "docs/howto/arms-and-levels.md",
+    "docs/howto/compare.md",
     "docs/howto/add-a-bound.md",
     pytest.param("docs/howto/add-a-policy.md", marks=pytest.mark.slow),
     pytest.param("docs/howto/add-a-curator.md", marks=pytest.mark.slow),
@@ -56,8 +60,26 @@ def test_the_commands_of_the_readme_are_understood(
         assert status == 0, err
 
 
+@pytest.mark.parametrize("page", ["docs/index.md", "docs/howto/arms-and-levels.md"])
+def test_the_commands_of_a_page_run(
+    page: str, dpbandits: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In plain Python, at a shorter horizon, from the checkout that the page speaks of."""
+    made = runs.Player.of
+    monkeypatch.setattr(runs.Player, "of", lambda simulation, engine="compiled": made(simulation, "python"))
+    monkeypatch.chdir(ROOT)
+    commands = re.findall(r"^    (dpbandits .*)$", (ROOT / page).read_text(), flags=re.MULTILINE)
+    assert len(commands) >= 3
+    for command in commands:
+        words = shlex.split(re.sub(r"--horizon \S+", "--horizon 300", command), comments=True)
+        if words[1] in ("plan", "simulate"):
+            words += ["--runs", "2"]
+        status, _, err = dpbandits(*words[1:])
+        assert status == 0, f"{command}: {err}"
+
+
 def test_links_between_pages_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 

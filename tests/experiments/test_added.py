@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import dpbandits as dp
 from dpbandits.errors import InputError
 from dpbandits.experiments import figures as found
 from dpbandits.experiments.added import cells_for, drawn
@@ -127,3 +128,41 @@ def test_a_policy_that_no_panel_can_show_is_refused() -> None:
     panel, traces = panel_of("time")
     with pytest.raises(InputError, match="add: HeLDP-UCB-B cannot be drawn into x/fig1"):
         cells_for("heldp-ucb-b", "x/fig1", [panel], traces, 3)
+
+
+PLAIN = """
+from typing import NamedTuple
+from dpbandits.curators import Plain
+from dpbandits.policies.policy import Parts, published
+
+class Sorting(NamedTuple):
+    arms: int
+
+    def act(self, releases, t, rng):
+        return sorted(range(self.arms), key=str)[0], 1, float("-inf")
+
+@published("mine")
+def sorting(arms: int) -> Parts:
+    return Parts(Sorting(arms), Plain.start(arms))
+"""
+
+
+def test_a_policy_that_the_compiler_refuses_is_compared_in_plain_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dpbandits: Callable[..., tuple[int, str, str]]
+) -> None:
+    (tmp_path / "plain_policy.py").write_text(PLAIN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    text = 'arms = "0.9,0.6"\nhorizon = 50\nruns = 2\n[[policy]]\nname = "plain_policy:sorting"\n'
+    (tmp_path / "mine.toml").write_text(text)
+    status, _, err = dpbandits("compare", "mine.toml", "--out", "o")
+    assert status == 2
+    assert "policy sorting cannot be compiled" in err
+    (tmp_path / "mine.toml").write_text('engine = "python"\n' + text)
+    status, _, err = dpbandits("compare", "mine.toml", "--out", "o")
+    assert status == 0, err
+    found = dp.compare(["plain_policy:sorting"], arms=[0.9, 0.6], horizon=50, runs=2, engine="python")
+    assert found["sorting"].runs == 2
+    words = ("--arms", "0.9,0.6", "--horizon", "50", "--runs", "2")
+    assert dpbandits("simulate", "plain_policy:sorting", *words)[0] == 2
+    assert dpbandits("simulate", "plain_policy:sorting", *words, "--engine", "python")[0] == 0

@@ -13,8 +13,8 @@ from dpbandits.experiments.claims import (
     REPRODUCED,
     UNDECIDED,
     Claim,
-    Comparison,
     Estimate,
+    Part,
     at_most,
     below,
     compare,
@@ -136,7 +136,7 @@ def test_within_needs_an_error_that_is_small_against_what_matters() -> None:
 
 
 def test_a_claim_about_the_papers_horizon_is_not_decided_at_a_shorter_one() -> None:
-    found = CLAIM.finding(Comparison("x", NOT_REPRODUCED, "3"))
+    found = CLAIM.finding(Part("x", NOT_REPRODUCED, "3"))
     assert only_in_full(found, True).verdict == NOT_REPRODUCED
     assert only_in_full(found, False).verdict == UNDECIDED
 

@@ -289,7 +289,7 @@ def test_labels_options_epsilons_and_traces() -> None:
     several = dp.compare(["adap-ucb", {"policy": "adap-ucb", "alpha": 1}, "ucb1"], epsilon=1, alpha=2, **SHARED)
     assert list(several) == ["adap-ucb, ε = 1", "adap-ucb, ε = 1, alpha = 1", "ucb1"]
     assert several["adap-ucb, ε = 1"].options["alpha"] == 2
-    assert list(dp.compare([trace])) == ["IMED"]
+    assert list(dp.compare([trace])) == [trace.label]
 
 
 def test_one_plot_and_one_table_of_everything() -> None:

@@ -99,6 +99,13 @@ def test_a_comparison_says_so_in_table_figure_and_report(folder: Path, dpbandits
     assert all(trace.guarantee.void for trace in played.values())
 
 
+def test_bounds_say_so(folder: Path, dpbandits: Command) -> None:
+    words = ("bounds", "--arms", "replay(log.csv)", "--horizon", "1000", "--epsilon", "1")
+    assert SAYS in dpbandits(*words)[1]
+    assert json.loads(dpbandits(*words, "--json")[1])["promise"] == "none: computed from the log itself"
+    assert "promise" not in json.loads(dpbandits("bounds", "--arms", "0.9,0.8", *words[3:], "--json")[1])
+
+
 def test_a_plan_says_so(folder: Path) -> None:
     record = document(plan("replay(log.csv)", horizon=500, epsilon=1, runs=4, policies=["adap-ucb"]))
     assert record["promise"] == "none: computed from the log itself"

@@ -83,7 +83,7 @@ class Elimination(NamedTuple):
         """R, the plays of each arm in this epoch."""
         gap = 2.0 ** -float(self.epoch[0])
         most = max(32.0 * self.log(8.0, left) / (gap * gap), 8.0 * self.log(4.0, left) / (self.epsilon * gap))
-        return int(min(math.ceil(self.scale * most + 1.0), 1e18))
+        return math.ceil(min(self.scale * most + 1.0, 1e18))  # beyond 2^63 compiled code has no integers
 
     def drop(self, releases: Releases) -> None:
         """Drop the arms that are clearly worse than the best."""

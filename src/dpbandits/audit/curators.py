@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dpbandits.audit.responses import worst_response
 from dpbandits.audit.targets import ENDS, Responder
-from dpbandits.audit.verdict import NOT_REFUTED, PROVED, ROUNDING, VIOLATED, Verdict
+from dpbandits.audit.verdict import NOT_REFUTED, PROVED, VIOLATED, Verdict
+from dpbandits.audit.verify import verify
 from dpbandits.audit.words import REWARDS, SIGNIFICANT, law_of
 from dpbandits.checks import known
-from dpbandits.curators import LocalBernoulli, LocalLaplace
 from dpbandits.errors import InputError
 from dpbandits.exact import BernoulliCurator, LaplaceCurator, LocalCurator, RandomisedResponse, SigmoidCurator
 from dpbandits.exact.rational import Exactly, rational
+from dpbandits.policies import lookup
 
 __all__ = ["EXACT", "SIMULATED", "own_curator", "responder", "verify_curator"]
 
@@ -34,17 +35,19 @@ EXACT = {
     "sigmoid-bernoulli": Kind(lambda epsilon: SigmoidCurator(BernoulliCurator(epsilon)), ENDS),
     "sigmoid-laplace": Kind(lambda epsilon: SigmoidCurator(LaplaceCurator(epsilon)), ENDS),
 }
-SIMULATED = {
-    "simulated-bernoulli": Kind(lambda epsilon: LocalBernoulli.start(2, epsilon=epsilon)),
-    "simulated-laplace": Kind(lambda epsilon: LocalLaplace.start(2, epsilon=epsilon)),
-}
+#: The curators of simulations, by the policies that have them.
+SIMULATED = {"simulated-bernoulli": "ldp-ucb-b", "simulated-laplace": "ldp-ucb-l"}
+
+
+#: What was done with a curator, in the words of a verdict.
+DRIVEN = f"the real call, on chosen random words, with rewards {', '.join(f'{reward}' for reward in REWARDS)}"
 
 
 def responder(name: str, epsilon: Exactly) -> Responder:
     """The responder of the curator with this name and epsilon."""
     known("curator", name, [*EXACT, *SIMULATED])
     if name in SIMULATED:
-        simulated = SIMULATED[name].make(float(rational("epsilon", epsilon)))
+        simulated = lookup.make(SIMULATED[name], arms=2, epsilon=float(rational("epsilon", epsilon))).curator
         return Responder(name, lambda reward, rng: simulated.respond(reward, 0.0, rng))
     kind = EXACT[name]
     curator = kind.make(epsilon)
@@ -66,17 +69,10 @@ def verify_curator(curator: str | LocalCurator, epsilon: Exactly, claim: Exactly
     if isinstance(curator, str):
         known("curator", curator, [*EXACT, *SIMULATED])
         if curator in SIMULATED:
-            return _simulated(curator, float(level), float(promised))
+            verdict = verify(SIMULATED[curator], epsilon=float(level), claim=float(promised))
+            return dataclasses.replace(verdict, subject=curator)
         return _driven(curator, EXACT[curator].make(epsilon), level, promised)
     return _driven(type(curator).__name__, curator, level, promised)
-
-
-def _simulated(name: str, epsilon: float, claim: float) -> Verdict:
-    pair = worst_response(SIMULATED[name].make(epsilon), 0.0)
-    kept = pair.epsilon <= claim * (1.0 + ROUNDING) + pair.rounding
-    domain = "rewards from -inf to inf, and NaN; noise as real numbers: use --view bytes to attack floats"
-    witness = {"rewards": list(map(str, pair.rewards)), "responses": [str(law) for law in pair.responses]}
-    return _verdict(PROVED if kept else VIOLATED, name, claim, pair.epsilon, domain, witness)
 
 
 def _driven(name: str, curator: LocalCurator, level: Fraction, promised: Fraction) -> Verdict:
@@ -85,20 +81,19 @@ def _driven(name: str, curator: LocalCurator, level: Fraction, promised: Fractio
         law.faults.append(f"the curator is made for epsilon {curator.epsilon}, and not {level}")
     if law.faults or law.epsilon is None:
         kind = VIOLATED if law.loss > promised else NOT_REFUTED
-        domain = f"not proved: {'; '.join(law.faults[:3])}"
-        return _verdict(kind, name, float(promised), float(law.loss), domain, law.witness)
+        reason = "; ".join(law.faults[:3])
+        return _verdict(kind, name, float(promised), float(law.loss), DRIVEN, law.witness, reason)
     low, high = law.epsilon
-    domain = (
-        f"every reward on the grid; {law.thresholds} thresholds of the real call, found with chosen entropy, to "
-        f"{SIGNIFICANT * 64} bits; driven with {', '.join(f'{reward}' for reward in REWARDS)}"
-    )
+    domain = f"every reward on the grid; {DRIVEN}; {law.thresholds} thresholds, to {SIGNIFICANT * 64} bits"
     witness = {**law.witness, "epsilon": [f"{low:.30f}", f"{high:.30f}"]}
     return _verdict(PROVED if level <= promised else VIOLATED, name, float(promised), float(level), domain, witness)
 
 
-def _verdict(kind: str, name: str, claim: float, epsilon: float, domain: str, witness: dict[str, Any]) -> Verdict:
+def _verdict(
+    kind: str, name: str, claim: float, epsilon: float, domain: str, witness: dict[str, Any], reason: str = ""
+) -> Verdict:
     shown = float(f"{epsilon:.12g}")
-    return Verdict(kind, name, claim, 0.0, shown, "exact", "response", None, domain, witness=witness)
+    return Verdict(kind, name, claim, 0.0, shown, "exact", "response", None, domain, witness=witness, reason=reason)
 
 
 def own_curator(function: Callable[..., Any], name: str, epsilon: float | None) -> Responder:

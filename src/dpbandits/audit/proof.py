@@ -22,6 +22,11 @@ __all__ = ["Proof", "State", "fresh", "prove", "step"]
 
 MOST_STATES = 6000  # that are tried one by one
 MOST_PATHS = 64  # through one step
+MOST_STINTS = 64  # rounds that are covered stint by stint, which takes their square
+
+
+#: A whole number that depends on the arms and the lengths of stints: it may be added to, and nothing else.
+UNKNOWN = Varies(2, 0, {(-1, 0): 1})
 
 
 class Proof(NamedTuple):
@@ -59,6 +64,7 @@ def prove(policy: Policy, horizon: int) -> Proof:
     return (
         each_arm_alone(start, policy.arms, horizon)
         or all_arms_at_once(start, policy.arms, horizon)
+        or stint_by_stint(start, policy.arms, horizon)
         or one_by_one(start, policy.arms, horizon)
     )
 
@@ -234,10 +240,93 @@ def _alone(start: State, arm: int, arms: int, horizon: int, *, stints: bool, dea
     return ended if stints else [*ended[-1:], state.log]
 
 
+def stint_by_stint(start: State, arms: int, horizon: int) -> Proof | None:
+    """All choices, where ``close`` builds on what was released, and each stint forgets its rewards.
+
+    Each arm is played alone, as above. From the start of its k-th stint on, the stint is ended after every number of
+    rounds. The raw cells must then be as at the start, so that no later stint has anything of its rewards. What a
+    public cell holds is kept for the next stint if it is the same whatever the length was. Otherwise a float becomes a
+    number of which nothing is known but that it is public, and an integer one that may be added to, and nothing else.
+    So the next start stands for all lengths of all stints before, by induction over stints.
+    """
+    rounds = min(horizon, MOST_STINTS)
+    found: list[Log] = []
+    try:
+        for arm in range(arms):
+            state, own = _copy(start), []
+            for _, array in named_arrays(state.curator):
+                flat, width = array.reshape(-1), max(array.size // max(len(array), 1), 1)
+                for k in range(array.size):
+                    own.append(len(array) >= arms and k // width == arm)
+                    if not own[-1]:
+                        flat[k] = Poison()
+            for first in range(rounds):
+                ended = _one_stint(state, first, arm, rounds, own)
+                if ended is None:
+                    return None
+                found += [closed.log for closed in ended]
+                if ended[-1].log.leak is not None:
+                    break
+                state = _next_start(state, ended)
+    except Used:
+        return None
+    how = "every sequence of arms and ends of stints, by each arm alone, stint by stint"
+    return _proof(found, how, rounds, rounds == horizon)
+
+
+def _one_stint(start: State, first: int, arm: int, rounds: int, own: list[bool]) -> list[State] | None:
+    """The states after a stint of every length that begins in round ``first``; None if it does not forget."""
+    initial = cells(start.curator)
+    hidden = [not public(name) for name, array in named_arrays(start.curator) for _ in range(array.size)]
+    state, ended = start, []
+    for t in range(first, rounds):
+        after = step(state, t, arm)
+        closed = step(after[0], t, arm, add=False, close=True)
+        if len(after) + len(closed) != 2 or not all(_untouched(initial, one, own) for one in (*after, *closed)):
+            return None
+        now = cells(closed[0].curator)
+        if any(
+            raw and mine and not same(initial[k], now[k]) for k, (raw, mine) in enumerate(zip(hidden, own, strict=True))
+        ):
+            return None
+        state = after[0]
+        ended += closed
+        if closed[0].log.leak is not None:
+            break
+    return ended
+
+
+def _next_start(start: State, ended: list[State]) -> State:
+    """What all of these states have in common, with nothing known of the rest but that it is public."""
+    log = Log()
+    made = State(copied(ended[0].curator), log, start.tape)
+    every = [cells(state.curator) for state in ended]
+    place = 0
+    for _, array in named_arrays(made.curator):
+        flat = array.reshape(-1)
+        for k in range(flat.size):
+            cell = every[0][place]
+            if isinstance(cell, Num) or not all(same(cell, other[place]) for other in every):
+                numbers = [other[place] for other in every]
+                whole = any(isinstance(number, int | Poison) for number in numbers)
+                flat[k] = UNKNOWN if whole else log.release(Num(log, 0.0, 1, {}, max(map(_peak, numbers))))
+            place += 1
+    return made
+
+
+def _peak(cell: Any) -> float:
+    return cell.peak if isinstance(cell, Num) else abs(cell)
+
+
 def _untouched(initial: list[Any], state: State, own: list[bool]) -> bool:
     """Whether the others' cells are as they were, and the arm's own hold no poison but their own."""
     now = cells(state.curator)
-    return all(a is b or (mine and not isinstance(b, Poison)) for a, b, mine in zip(initial, now, own, strict=True))
+    return all(a is b or (mine and _allowed(b)) for a, b, mine in zip(initial, now, own, strict=True))
+
+
+def _allowed(cell: Any) -> bool:
+    """Whether an arm's own cell may have come to hold this."""
+    return not isinstance(cell, Poison) or isinstance(cell, Varies)
 
 
 def all_arms_at_once(start: State, arms: int, horizon: int) -> Proof | None:

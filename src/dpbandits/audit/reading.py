@@ -1,6 +1,6 @@
 """Reads the source of a policy. What must hold on every path, however rare, is seen without running it.
 
-A run shows the paths that it takes. That an agent asks the curator its five questions and touches nothing else, that
+A run shows the paths that it takes. That an agent asks the curator questions and touches nothing else, that
 the answers read no ``raw_`` field, and that no code keeps anything outside its arrays, is read off the syntax tree.
 What is known to be harmless is allowed, and everything else is refused.
 """
@@ -26,9 +26,10 @@ from dpbandits.exact import SystemNoise
 
 __all__ = ["QUESTIONS", "Looks", "Reader", "read_agent", "read_curator", "substituted"]
 
-#: What an agent may ask a curator.
+#: What an agent may ask every curator. It may also call other methods that a curator has for it.
 QUESTIONS = ("ready", "mean", "lowest", "samples", "width")
 FEEDS = ("respond", "add", "close")
+NO_QUESTIONS = (*FEEDS, "absorb", "guarantee", "start")
 PLAIN = (bool, int, float, str, type(None))
 BUILTINS = {
     *(abs, bool, divmod, enumerate, float, int, len, max, min),
@@ -104,14 +105,16 @@ def _is_source_of(code: types.CodeType) -> bool:
 class Reader:
     """Reads all functions that the methods of some parts can reach.
 
-    ``role`` is agent, question (what an agent may ask a curator) or curator. ``hidden`` are names of memory that
-    belongs to somebody else.
+    ``role`` is agent, question (what an agent may ask a curator) or curator. An agent's memory is apart from that of
+    ``other``, the curator.
     """
 
-    def __init__(self, part: Any, role: str, hidden: set[str] | None = None) -> None:
+    def __init__(self, part: Any, role: str, other: Any = None) -> None:
         self.classes = classes(part)
         self.memory, self.parameters = fields(part, memory=True), fields(part, memory=False)
-        self.role, self.hidden = role, hidden or set()
+        self.role, self.other = role, other
+        self.hidden = fields(other, memory=True) if other is not None else set()
+        self.asked: set[str] = set()
         self.done: set[tuple[Any, Roles]] = set()
 
     @property
@@ -123,6 +126,11 @@ class Reader:
         """The methods of this name. A class that has none contributes nothing."""
         found = [inspect.getattr_static(c, name, None) for c in self.classes]
         return [method for method in found if isinstance(method, types.FunctionType)]
+
+    def is_question(self, name: str) -> bool:
+        """Whether the curator has a method of this name that an agent may call."""
+        method = inspect.getattr_static(type(self.other), name, None)
+        return isinstance(method, types.FunctionType) and name not in NO_QUESTIONS and not name.startswith("_")
 
     def method(self, name: str, handed: Mapping[int, str] | None = None) -> None:
         """Read all methods of this name; ``handed`` says what some of the arguments after self are."""
@@ -206,18 +214,21 @@ class Body:
     def handed_on(self, node: ast.Name) -> None:
         """An agent may ask the curator its questions, and hand it on to functions that do the same."""
         up = self.parent.get(node)
-        if isinstance(up, ast.Attribute) and up.attr in QUESTIONS:
+        if isinstance(up, ast.Attribute) and self.reader.is_question(up.attr):
             call = self.parent.get(up)
             if isinstance(call, ast.Call) and call.func is up:
-                return None
+                self.reader.asked.add(up.attr)
+                return
         if isinstance(up, ast.Call) and node in up.args:
             place = up.args.index(node)
             if isinstance(up.func, ast.Attribute) and self.reader.methods(up.func.attr):
-                return self.reader.method(up.func.attr, {place: CURATOR})
+                self.reader.method(up.func.attr, {place: CURATOR})
+                return
             if isinstance(up.func, ast.Name) and up.func.id not in self.local:
                 function = self.resolve(up.func.id)
                 if isinstance(function, types.FunctionType):
-                    return self.reader.function(function, {place: CURATOR})
+                    self.reader.function(function, {place: CURATOR})
+                    return
         raise Looks(f"{self.where}: does more with the curator than to ask it ({ast.unparse(up or node)[:60]})")
 
     def outside(self, node: ast.Name) -> None:
@@ -291,9 +302,10 @@ def _is_exact_noise(value: Any) -> bool:
 def read_agent(policy: Any) -> None:
     """Refuse an agent unless it depends on what the curator answers alone, and the answers on public memory alone."""
     agent, curator = policy.agent, policy.curator
-    Reader(agent, "agent", fields(curator, memory=True)).method("act", {0: CURATOR})
+    reader = Reader(agent, "agent", curator)
+    reader.method("act", {0: CURATOR})
     questions = Reader(curator, "question")
-    for name in QUESTIONS:
+    for name in sorted({*QUESTIONS, *reader.asked}):
         if not questions.methods(name):
             raise Refused(f"the curator has no method {name}")
         questions.method(name)

@@ -99,7 +99,7 @@ def with_arms(policy: Policy, arms: int) -> Policy | None:
         if not (_same(policy.fresh().agent, policy.agent) and _same(policy.fresh().curator, policy.curator)):
             return None
         return policy.factory(**{**policy.settings, "arms": arms})
-    except Exception:  # a fault in a user's own function, which then is not used
+    except (Exception, SystemExit):  # a fault in a user's own function, which then is not used
         return None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpbandits import __version__
 from dpbandits.display import card, shortened
-from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.privacy.guarantee import SHOWS, Guarantee
 
 __all__ = ["NOT_REFUTED", "PROVED", "REFUSED", "ROUNDING", "VACUOUS", "VIOLATED", "Verdict"]
 
@@ -80,7 +80,7 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         claim = Guarantee.central(self.claim, self.delta)
-        return card(self._few(), claim.picture())
+        return card(self._few(), claim.picture(), SHOWS)
 
     def _few(self) -> list[str]:
         """The verdict, the claim, and what was found."""

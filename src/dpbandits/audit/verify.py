@@ -23,11 +23,11 @@ from dpbandits.policies.policy import Policy
 
 __all__ = ["verify"]
 
-ROUNDS = 128  # for which releases are verified, unless a horizon is given
+ROUNDS = 64  # for which releases are verified, unless a horizon is given
 DELTA_ROUNDS = 2000  # the same for claims with a delta, whose releases are rare
 MOST_ROUNDS = 20_000
 ARMS = (2, 3, 5)
-MOST_ARMS_ROUNDS = 64  # rounds with more than three arms
+MOST_ARMS_ROUNDS = 24  # rounds with more than three arms
 FEW_ROUNDS = 24  # of the plays that must not fail
 FAR_BELOW = 0.1  # of the claim: a smaller worst case says little about it
 LONGER = 40  # rounds of a shorter search in plays of many rounds
@@ -148,7 +148,7 @@ def _proofs(policy: Policy, rounds: int) -> Known:
         return Known(found, str(refusal), isinstance(refusal, Looks))
     except Used:
         return Known(found, "memory is used in a way that is not followed")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Known(found, f"the code fails on symbols: {type(error).__name__}: {' '.join(str(error).split())[:120]}")
     return Known(found, "")
 
@@ -192,7 +192,7 @@ def _searched(policy: Policy, verdict: Verdict, found: Known, rounds: int) -> Ve
             tried = longer
     except (Refused, Used) as refusal:
         return _unknown(verdict, found, str(refusal))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return _unknown(verdict, found, f"the code fails on chosen noise: {type(error).__name__}")
     if seen is not None and (not delta or seen.at_once):
         return _violated(verdict, seen)
@@ -246,7 +246,7 @@ def _with_actions(verdict: Verdict, short: Policy, note: str, horizon: int | Non
         if verdict.verdict not in (PROVED, VACUOUS):
             return verdict
         worst = actions.worst_actions(short, rounds)
-    except (Refused, Exception) as refusal:
+    except (Refused, Exception, SystemExit) as refusal:
         if required:
             raise InputError("view", f"must be released for this policy and horizon, got actions: {refusal}") from None
         return verdict
@@ -287,7 +287,7 @@ def _verify_response(policy: Policy, claim: float, delta: float) -> Verdict:
         pairs = [(local.worst_pair(policy.curator, level if own else None, level), level) for level in levels]
     except Refused as refusal:
         return _answered(policy, base, levels, str(refusal))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = " ".join(str(error).split())[:120]
         return _answered(policy, base, levels, f"the code fails on symbols: {type(error).__name__}: {text}")
     broken = [found for found in pairs if found[0].epsilon > found[1] * (1.0 + ROUNDING) + found[0].rounding]
@@ -326,7 +326,7 @@ def _answered(policy: Policy, base: Verdict, levels: list[float], reason: str) -
     except Refused as refusal:
         why = f"{reason}; {refusal}" if str(refusal) not in reason else reason
         return dataclasses.replace(base, verdict=REFUSED, domain="nothing was proved", reason=why)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         why = f"{reason}; the code fails on chosen uniform numbers: {type(error).__name__}"
         return dataclasses.replace(base, verdict=REFUSED, domain="nothing was proved", reason=why)
     tried = ", ".join(f"{reward:g}" for reward in answers.REWARDS)

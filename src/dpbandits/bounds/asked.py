@@ -58,7 +58,11 @@ class Bounds:
     def _repr_html_(self) -> str:
         first = next(iter([*self.upper(), *self.lower()]), None)
         times = [self.problem.horizon ** (number / 30) for number in range(10, 31)]
-        return card(self._lines(), "" if first is None else sparkline(first.at(times).tolist()))
+        return card(
+            self._lines(),
+            "" if first is None else sparkline(first.at(times).tolist()),
+            "" if first is None else f"{first.name} over log t",
+        )
 
     def _lines(self) -> list[str]:
         asked = self.problem

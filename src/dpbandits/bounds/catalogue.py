@@ -58,6 +58,8 @@ def evaluate(problem: Problem | LinearProblem, options: Mapping[str, Any] | None
     >>> next(bound.holds for bound in bounds if bound.name == "adap-ucb")
     'does not apply: rewards must lie in [0, 1], and are gaussian'
     """
+    if not isinstance(problem, Problem | LinearProblem):
+        raise InputError("problem", f"must be a Problem or a LinearProblem, got {problem!r:.80}")
     about = [theorem for theorem in theorems() if isinstance(problem, theorem.about)]
     given = dict(options or {})
     for option in given:

@@ -53,7 +53,7 @@ def _shared_options() -> list[click.Parameter]:
         click.Option(
             ["--alpha"], type=Number(), default="0.001", show_default=True, help="Error probability of the lower bound."
         ),
-        click.Option(["--horizon"], type=Number(), help="Rounds.  [default: 128 exact, 30 otherwise]"),
+        click.Option(["--horizon"], type=Number(), help="Rounds.  [default: 64 exact, 30 otherwise]"),
         click.Option(["--seed"], type=Number(), default="0", show_default=True, help="Seed of all random numbers."),
         click.Option(["--anytime"], is_flag=True, help="Stop as soon as the claim is refuted."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document on standard output."),

@@ -55,10 +55,19 @@ def policies(as_json: bool) -> None:
 )
 @click.option("--workers", type=Number(), help="Number of threads.  [default: number of cores]")
 @click.option(
+    "--engine",
+    default="compiled",
+    show_default=True,
+    metavar="compiled|python",
+    help="python plays what the compiler refuses, slowly; the numbers are the same.",
+)
+@click.option(
     "--out", type=click.Path(path_type=Path), help="Folder for the trace (Parquet), the summary and a figure."
 )
 @as_json
-def simulate(policy: str, as_json: bool, out: Path | None, runs: float, workers: float | None, **given: Any) -> None:
+def simulate(
+    policy: str, as_json: bool, out: Path | None, runs: float, workers: float | None, engine: str, **given: Any
+) -> None:
     """Play POLICY, a name or module:function, on given arms and report its regret."""
     from dpbandits.simulation import Interrupted, Simulation, simulate_all
 
@@ -68,7 +77,7 @@ def simulate(policy: str, as_json: bool, out: Path | None, runs: float, workers:
     stopped = False
     try:
         with working(f"{policy}: runs") as progress:
-            trace = simulate_all(simulation, runs=count, workers=threads, progress=progress)
+            trace = simulate_all(simulation, runs=count, workers=threads, engine=engine, progress=progress)
     except Interrupted as error:
         if error.trace is None:
             raise
@@ -134,6 +143,8 @@ def _summary(trace: Trace) -> None:
     settings = f"{plural(trace.horizon, 'round')}, {plural(trace.runs, 'run')}, seed {trace.simulation.seed}"
     echo(f"{trace.label} on {trace.simulation.arms.text}: {settings}")
     echo(f"regret      {_regret(trace, final)}")
+    if trace.runs > 1:
+        echo(f"tail        {trace.tail}")
     found = f"found in {trace.found} of {plural(trace.runs, 'run')}"
     best = f"{shortened(', '.join(trace.best_arms), 60)}, {found}; " if trace.simulation.arms.named else ""
     echo(f"best arm    {best}{100 * final['best_arm_fraction']:.2f} % of rounds")

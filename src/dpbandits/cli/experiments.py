@@ -68,7 +68,7 @@ def reproduce(target: str | None, as_json: bool, workers: float | None, **given:
         echo(json.dumps(record))
 
     threads = whole("workers", workers)
-    with _watched("reproduce: runs", given["out"], answer) as watched:
+    with watching("reproduce: runs", given["out"], answer) as watched:
         sections = run(target, workers=threads, **watched, **given)
     echo(f"written: {given['out']}/report.html, figures/, data/", err=True)
     if any(finding.fails for section in sections for finding in section.findings):
@@ -96,7 +96,7 @@ def compare(file: Path, as_json: bool, workers: float | None, **given: Any) -> N
             echo(void)
 
     threads = whole("workers", workers)
-    with _watched("compare: runs", given["out"], answer) as watched:
+    with watching("compare: runs", given["out"], answer) as watched:
         run(file, workers=threads, **watched, **given)
     echo(f"written: {given['out']}/report.html, figures/, data/", err=True)
 
@@ -111,7 +111,7 @@ def _verdicts(sections: list[Section]) -> None:
 
 
 @contextmanager
-def _watched(what: str, out: Path, answer: Callable[[Any], None]) -> Iterator[dict[str, Any]]:
+def watching(what: str, out: Path, answer: Callable[[Any], None]) -> Iterator[dict[str, Any]]:
     """Show progress, print the answer before the figures are drawn, and after Ctrl-C say that nothing is lost.
 
     What is yielded are the arguments ``watch`` and ``answered`` of the library's function.

@@ -44,6 +44,10 @@ out_option = click.option(
     help="Whether a trusted server sees the rewards.",
 )
 @click.option("--epsilon", metavar="E", help="One value, a list 0.1,1 or a range 0.1:10.  [default: 0.05 to 10]")
+@click.option("--curve", is_flag=True, help="With one epsilon: play multiples of it too.")
+@click.option("--reward-range", metavar="LOW,HIGH", help="Rewards are clipped to it, and mapped to [0, 1].")
+@click.option("--unit", default="rewards", show_default=True, metavar="WORD", help="What rewards are, such as clicks.")
+@click.option("--theory", is_flag=True, help="Add what theorems say in the long run.")
 @click.option(
     "--budget",
     metavar="AMOUNT|SHARE%",
@@ -63,13 +67,15 @@ out_option = click.option(
     metavar="NAME",
     help="Simulate only this policy; repeatable.  [default: all suitable]",
 )
-@click.option("--runs", default=20, type=Number(), show_default=True, help="Runs of each policy that may be best.")
+@click.option(
+    "--runs", default=20, type=Number(), show_default=True, help="Runs of each policy; those that may be best get more."
+)
 @click.option("--seed", default=0, type=Number(), show_default=True, help="Seed of all random numbers.")
 @click.option("--workers", type=Number(), help="Number of threads.  [default: number of cores]")
 @out_option
 @as_json
 @click.pass_context
-def plan(context: click.Context, /, as_json: bool, out: Path | None, **given: Any) -> None:
+def plan(context: click.Context, /, as_json: bool, out: Path | None, theory: bool, **given: Any) -> None:
     """Compare policies and epsilons, and estimate what privacy will cost, from bounds and simulations.
 
     Exit status 1: no policy meets the budget.
@@ -90,7 +96,7 @@ def plan(context: click.Context, /, as_json: bool, out: Path | None, **given: An
     if as_json:
         echo(json.dumps(document(found), allow_nan=False))
     else:
-        _print(found)
+        _print(found, theory)
     if out is not None:
         from dpbandits.planning.draw import write
 
@@ -151,22 +157,30 @@ def _refuse_options(context: click.Context) -> None:
             raise InputError(option, f"must come after plan {context.invoked_subcommand}, got it before")
 
 
-def _print(found: Plan) -> None:
-    from dpbandits.planning.words import answers, best_table, outcome_table
+def _print(found: Plan, in_theory: bool) -> None:
+    from dpbandits.planning.words import answers, best_table, outcome_table, theory
 
     asked = found.question
-    echo(f"arms {asked.arms.text}; {asked.horizon:,} rounds; {asked.runs} runs, seed {asked.seed}\n")
-    for sentence in answers(found):
+    echo(f"arms {asked.arms.text}; {asked.horizon:,} rounds; seed {asked.seed}\n")
+    for sentence in [*answers(found), *(theory(found) if in_theory else [])]:
         echo(f"* {sentence}")
-    echo(f"\nAt epsilon {found.focus:g} (± is the 95 % interval; loss is regret over what the best arm would pay):\n")
+    echo(
+        f"\nAt epsilon {found.focus:g}, best first. Policies are ranked by the upper end of the 95 % interval of the "
+        "mean,\nwhich holds with heavy tails (empirical Bernstein). Loss is regret over what the best arm would pay. A "
+        "disaster\n"
+        "is a run that lost more than ten times the median.\n"
+    )
     print_table(*outcome_table(found))
-    echo("\nThe best policies, by epsilon:\n")
-    print_table(*best_table(found))
+    cautions = {one.label: one.caution for one in found.at(found.focus) if one.caution}
+    for name, caution in cautions.items():
+        echo(f"(!) {name}: {caution}.")
+    if len(asked.epsilons) > 1:
+        echo("\nThe best policies, by epsilon:\n")
+        print_table(*best_table(found))
     reasons: dict[str, list[str]] = {}
     for one in found.left_out:
-        at = "" if one.epsilon is None else f" at epsilon {one.epsilon:g}"
-        reasons.setdefault(one.reason, []).append(f"{one.policy}{at}")
+        reasons.setdefault(one.reason, []).append(one.policy)
     if reasons:
         echo("\nNot played:")
     for reason, names in reasons.items():
-        echo(f"  {', '.join(names)}: {reason}")
+        echo(f"  {', '.join(dict.fromkeys(names))}: {reason}")

@@ -37,6 +37,7 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
     """List every theorem on the regret of a problem: its value, source and conditions."""
     from dpbandits.bounds import Problem, read_options, report
     from dpbandits.environments import Arms, parse_levels
+    from dpbandits.privacy.guarantee import FROM_LOG
 
     if epsilon is None and levels is None:
         raise InputError("epsilon", "or levels is required by bounds, got none")
@@ -47,11 +48,16 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
         about = Problem.on(Arms.of(arms), horizon, epsilon=epsilon, levels=users)
     with working("bounds"):
         found = report(about, read_options(named_options(rest["options"])))
+    logged = Arms.of(arms).log is not None
+    if logged:
+        found["promise"] = f"none: {FROM_LOG}"
     if rest["as_json"]:
         echo(json.dumps(found, allow_nan=False))
         return
     privacy = f"levels {levels}" if epsilon is None else f"epsilon {epsilon:g}"
     echo(f"{arms}, {horizon:,.0f} rounds, {privacy}. Playing at random loses {_number(about.at_random)}.")
+    if logged:
+        echo(f"These numbers carry no promise: {FROM_LOG}.")
     lower, upper = found["lower"], found["upper"]
     for heading, column, rows in (
         (

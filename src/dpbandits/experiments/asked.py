@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dpbandits.checks import nearest
+from dpbandits.checks import known, nearest
 from dpbandits.errors import InputError
 from dpbandits.experiments.cells import Cell
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 from dpbandits.simulation import Simulation, Trace
+from dpbandits.simulation.runs import ENGINES
 from dpbandits.simulation.settings import settings
 
 __all__ = ["policies_of"]
 
 
-def policies_of(what: Any, runs: int, given: Mapping[str, Any]) -> tuple[dict[str, Cell], dict[str, Trace]]:
+def policies_of(
+    what: Any, runs: int, given: Mapping[str, Any], engine: str = "compiled"
+) -> tuple[dict[str, Cell], dict[str, Trace]]:
     """The simulations to play and the traces to take as they are, by label."""
+    known("engine", engine, ENGINES)
     if not isinstance(what, Iterable):
         raise InputError("policies", f"must be a list of policies, or the path of a file, got {what!r:.80}")
     cells: dict[str, Cell] = {}
@@ -27,10 +31,10 @@ def policies_of(what: Any, runs: int, given: Mapping[str, Any]) -> tuple[dict[st
         if isinstance(one, Trace):
             found: dict[str, Any] = {label or one.label: one}
         elif isinstance(one, Simulation):
-            cell = Cell(one, runs, label)
+            cell = Cell(one, runs, label, engine)
             found = {cell.name: cell}
         else:
-            cells_of, used = _cells(label, one, runs, given)
+            cells_of, used = _cells(label, one, runs, given, engine)
             options |= used
             found = {cell.name: cell for cell in cells_of}
         for name, each in found.items():
@@ -53,7 +57,7 @@ def _labelled(what: Any) -> Iterator[tuple[str, Any]]:
         yield from (("", one) for one in what)
 
 
-def _cells(label: str, one: Any, runs: int, given: Mapping[str, Any]) -> tuple[list[Cell], set[str]]:
+def _cells(label: str, one: Any, runs: int, given: Mapping[str, Any], engine: str) -> tuple[list[Cell], set[str]]:
     """The cells of one entry, one for each epsilon; and which of the given keywords are options of its policy."""
     own = dict(one) if isinstance(one, Mapping) else {"policy": one}
     if "policy" not in own:
@@ -61,12 +65,12 @@ def _cells(label: str, one: Any, runs: int, given: Mapping[str, Any]) -> tuple[l
     policy, label = own.pop("policy"), str(own.pop("label", label))
     made = isinstance(policy, Policy)
     factory = policy.factory if made else lookup.find(policy)
-    known, allowed = settings(), {} if made else lookup.options(factory)
+    taken, allowed = settings(), {} if made else lookup.options(factory)
     for name in own:
-        if name not in known and name not in allowed:
-            hint = nearest(name, [*known, *allowed])
+        if name not in taken and name not in allowed:
+            hint = nearest(name, [*taken, *allowed])
             raise InputError(str(name), f"is no setting and no option of {lookup.written(factory)}: {hint}")
-    shared = {name: value for name, value in given.items() if name in known or name in allowed}
+    shared = {name: value for name, value in given.items() if name in taken or name in allowed}
     if lookup.traits(factory).levels is None:
         shared.pop("levels", None)
     if made or not lookup.takes(factory, "epsilon"):
@@ -81,7 +85,7 @@ def _cells(label: str, one: Any, runs: int, given: Mapping[str, Any]) -> tuple[l
         simulation = Simulation.of(policy, **merged, epsilon=epsilon, options=options)
         several = label and isinstance(given.get("epsilon"), Iterable) and not isinstance(given.get("epsilon"), str)
         named = f"{label}, ε = {simulation.epsilon:g}" if several and simulation.epsilon is not None else label
-        cells.append(Cell(simulation, runs, named or _name(simulation, mine)))
+        cells.append(Cell(simulation, runs, named or _name(simulation, mine), engine))
     return cells, used
 
 

@@ -25,6 +25,7 @@ class Cell:
     simulation: Simulation
     runs: int
     label: str = ""
+    engine: str = "compiled"  # the numbers do not depend on it
 
     @classmethod
     def of(

@@ -28,7 +28,7 @@ ERROR_RATE = 2.0 * float(ndtr(-3.0))
 MAX_SHOWN = 4  # comparisons that are written out if all of them hold
 
 
-class Comparison(NamedTuple):
+class Part(NamedTuple):
     """One part of a claim: what was compared, its verdict, our numbers, and what a decision lacks."""
 
     name: str
@@ -59,13 +59,13 @@ class Claim:
     def __hash__(self) -> int:
         return hash((self.name, self.where))
 
-    def finding(self, *comparisons: Comparison, explanation: str = "") -> Finding:
+    def finding(self, *comparisons: Part, explanation: str = "") -> Finding:
         """The verdict on this claim from its comparisons."""
         return Finding(self, comparisons, explanation)
 
     def single(self, verdict: Judgement, ours: str, explanation: str = "", name: str = "") -> Finding:
         """The verdict on a claim of one comparison."""
-        return Finding(self, (Comparison(name, verdict, ours),), explanation)
+        return Finding(self, (Part(name, verdict, ours),), explanation)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Finding:
     """A claim with its comparisons, and what follows from them."""
 
     claim: Claim
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Part, ...]
     note: str = ""
 
     @property
@@ -82,7 +82,7 @@ class Finding:
         return together([one.verdict for one in self.comparisons])
 
     @property
-    def unexpected(self) -> list[Comparison]:
+    def unexpected(self) -> list[Part]:
         """The comparisons that fail and were not known to fail."""
         return [one for one in self.comparisons if one.verdict == NOT_REPRODUCED and one.name not in self.claim.known]
 
@@ -230,21 +230,26 @@ def _together(*parts: tuple[float, float]) -> float:
     return 1.0 + sum(e * e for e, _ in noisy) ** 2 / max(sum(e**4 / (n - 1.0) for e, n in noisy), 1e-300)
 
 
-def runs_needed(gap: Estimate) -> str:
-    """How many runs would show that a difference is not 0, if it is what it seems to be.
+def runs_needed(gap: Estimate, runs: float = math.nan) -> str:
+    """How many runs would show that a difference is not 0, if it is what it seems to be; there are ``runs`` now.
 
     Four standard errors: Student's factor for three is about four at ten runs.
 
-    >>> runs_needed(Estimate(2.0, 1.0, 10))
+    >>> runs_needed(Estimate(2.0, 1.0, 10), 10)
     'About 40 runs would decide this, and there are 10.'
+    >>> runs_needed(Estimate(2.0, 1.0, 10))
+    'About 4 times as many runs would decide this.'
     """
     if gap.value == 0.0 or gap.runs == math.inf:
         return "The difference is too small to be seen."
-    wanted = max(10, math.ceil(gap.runs * (4.0 * gap.error / gap.value) ** 2)) if gap.runs > 1 else 10
-    return f"About {float(f'{wanted:.2g}'):,.0f} runs would decide this, and there are {gap.runs:,.0f}."
+    factor = (4.0 * gap.error / gap.value) ** 2 if gap.runs > 1 else math.inf
+    if math.isnan(runs):
+        return f"About {max(factor, 2.0):.2g} times as many runs would decide this."
+    wanted = max(10.0, runs * factor) if factor < math.inf else 10.0
+    return f"About {float(f'{wanted:.2g}'):,.0f} runs would decide this, and there are {runs:,.0f}."
 
 
-def within(ours: Estimate, target: float, share: float, name: str = "") -> Comparison:
+def within(ours: Estimate, target: float, share: float, name: str = "") -> Part:
     """Whether an estimate is within a share of a target, beyond its margin.
 
     >>> within(Estimate(1.05, 0.01), 1.0, 0.1).verdict, within(Estimate(1.05, 0.03), 1.0, 0.1).verdict
@@ -252,11 +257,11 @@ def within(ours: Estimate, target: float, share: float, name: str = "") -> Compa
     """
     away, margin = abs(ours.value / target - 1.0), ours.margin / target
     if away + margin <= share:
-        return Comparison(name, REPRODUCED, str(ours))
+        return Part(name, REPRODUCED, str(ours))
     if away - margin > share:
-        return Comparison(name, NOT_REPRODUCED, str(ours))
+        return Part(name, NOT_REPRODUCED, str(ours))
     room = Estimate(abs(away - share), ours.error / target, ours.runs)
-    return Comparison(name, UNDECIDED, str(ours), runs_needed(room))
+    return Part(name, UNDECIDED, str(ours), runs_needed(room))
 
 
 def compare(lower: Estimate, higher: Estimate) -> Judgement:
@@ -286,17 +291,17 @@ def together(verdicts: Sequence[Judgement]) -> Judgement:
     return REPRODUCED
 
 
-def below(name: str, lower: Estimate, higher: Estimate) -> Comparison:
+def below(name: str, lower: Estimate, higher: Estimate) -> Part:
     """Whether the first is below the second.
 
     >>> str(below("C1", Estimate(13107.2, 0.0, 20), Estimate(13107.2, 0.0, 20)))
     'C1: a tie, both are 13,107'
     """
     if is_tie(lower, higher):
-        return Comparison(name, NOT_REPRODUCED, f"a tie, both are {lower}")
+        return Part(name, NOT_REPRODUCED, f"a tie, both are {lower}")
     verdict = compare(lower, higher)
-    lacks = runs_needed(difference(higher, lower)) if verdict == UNDECIDED else ""
-    return Comparison(name, verdict, f"{lower} against {higher}", lacks)
+    lacks = runs_needed(difference(higher, lower), min(lower.runs, higher.runs)) if verdict == UNDECIDED else ""
+    return Part(name, verdict, f"{lower} against {higher}", lacks)
 
 
 def orderings(claim: Claim, pairs: Mapping[str, tuple[Estimate, Estimate]]) -> Finding:
@@ -309,7 +314,7 @@ def only_in_full(finding: Finding, full: bool) -> Finding:
     if full:
         return finding
     lacks = "Only --scale paper plays enough rounds."
-    undecided = [Comparison(one.name, UNDECIDED, one.ours, lacks) for one in finding.comparisons]
+    undecided = [Part(one.name, UNDECIDED, one.ours, lacks) for one in finding.comparisons]
     return Finding(finding.claim, tuple(undecided), finding.note)
 
 

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from dpbandits import __version__
-from dpbandits.checks import at_least, nearest
+from dpbandits.checks import at_least, known, nearest
 from dpbandits.environments import Arms
 from dpbandits.environments.arms import FILES, REPLAY
 from dpbandits.errors import InputError
-from dpbandits.experiments import output
+from dpbandits.experiments import engines, output
 from dpbandits.experiments.asked import policies_of
 from dpbandits.experiments.cells import CHECKPOINTS, Cell
-from dpbandits.experiments.engines import engine
 from dpbandits.experiments.panels import Panel, Table, against, regrets
 from dpbandits.experiments.report import Section, arms_text, versions
 from dpbandits.experiments.work import Watch, fill, traces
 from dpbandits.formats import amount, plural
 from dpbandits.policies import lookup
 from dpbandits.simulation import Simulation, Trace, Traces, simulate_all
+from dpbandits.simulation.runs import ENGINES
 from dpbandits.simulation.settings import settings
 from dpbandits.simulation.traces import COLUMNS
 
@@ -97,7 +97,7 @@ def read(path: str | Path) -> Comparison:
     file = _File(Path(path))
     given = file.content
     shared = tuple(name for name in settings() if name not in POLICY_SETTINGS)
-    file.check(given, ("title", "runs", "epsilons", "levels", "policy", *shared))
+    file.check(given, ("title", "runs", "engine", "epsilons", "levels", "policy", *shared))
     for key in ("arms", "horizon", "policy"):
         if key not in given:
             what = "at least one [[policy]] table is required" if key == "policy" else f"{key} is required"
@@ -156,7 +156,8 @@ def _cells(file: _File, number: int, common: Mapping[str, Any], runs: int) -> It
             label = f"{label}, ε = {epsilon:g}"
         own = {"epsilon": epsilon, "levels": levels, "options": table.get("options", {})}
         try:
-            yield Cell(Simulation.of(factory, **common, **own), runs, label)
+            engine = known("engine", file.content.get("engine", "compiled"), ENGINES)
+            yield Cell(Simulation.of(factory, **common, **own), runs, label, engine)
         except InputError as error:
             raise file.blame(error, number) from None
 
@@ -184,6 +185,7 @@ def compare(
     watch: Watch | None = None,
     answered: Callable[[Traces], None] | None = None,
     title: str = "Comparison",
+    engine: str = "compiled",
     **given: Any,
 ) -> Traces:
     """Compare policies on the same arms: one table, one plot.
@@ -192,29 +194,31 @@ def compare(
     ``{"policy": "adap-ucb", "alpha": 1}`` has settings of its own, and a trace is compared as it is. The keywords are
     those of ``simulate``, for all of them; an ``epsilon``, ``levels`` or an option is given to the policies that take
     it, and a list of epsilons compares each private policy at each. With ``out``, finished runs, figures, data and a
-    report are kept in that folder: whatever is edited, a run that was played is not played again. ``watch`` is called
-    with the progress, and ``answered`` with the traces, before the figures are drawn.
+    report are kept in that folder: whatever is edited, a run that was played is not played again.
 
     ``what`` may also be the path of a TOML file that says all this; then ``out`` is out/compare unless given.
     ``watch`` is called with the progress, and ``answered`` with the traces, before figures are drawn.
 
     >>> compare(["ucb1", "adap-ucb"], arms={"red": 0.9, "green": 0.6}, horizon=1000, epsilon=1, runs=5)
-    policy           mean regret  largest regret  best arm              privacy
-    ucb1             20.6 ± 2.1   28.2            red, found in 5 of 5  not private
-    adap-ucb, ε = 1  76.8         76.8            red, found in 5 of 5  central, epsilon 1
+    policy           mean regret  95 % quantile  largest regret  disasters  best arm              privacy
+    ucb1             20.6 ± 2.1   26.7           28.2            0 %        red, found in 5 of 5  not private
+    adap-ucb, ε = 1  76.8         76.8           76.8            0 %        red, found in 5 of 5  central, epsilon 1
     """
     if isinstance(what, PathLike) or (isinstance(what, str) and "arms" not in given):
         if given:
             raise InputError(next(iter(given)), f"is not needed beside a file, which says it, got '{what}'")
         path = Path(what)
         return _reported(read(path), Path(out or "out/compare"), workers, cluster, fresh, watch, answered)
-    asked, traces = policies_of([what] if isinstance(what, str) else what, at_least("runs", runs, 1), given)
+    asked, traces = policies_of([what] if isinstance(what, str) else what, at_least("runs", runs, 1), given, engine)
     if out is not None:
         if traces:
             raise InputError("out", "is for policies that are played here, got traces among them")
         made = Comparison(title, asked, "policies in Python")
         return _reported(made, Path(out), workers, cluster, fresh, watch, answered)
-    played = {label: simulate_all(cell.simulation, runs=cell.runs, workers=workers) for label, cell in asked.items()}
+    played = {
+        label: simulate_all(cell.simulation, runs=cell.runs, workers=workers, engine=engine)
+        for label, cell in asked.items()
+    }
     return Traces({label: traces[label] if label in traces else played[label] for label in [*asked, *traces]})
 
 
@@ -230,7 +234,7 @@ def _reported(
     """Simulate a comparison, and write figures, data and the report. Runs in the folder are not played again."""
     started = time.perf_counter()
     held = {"command": "compare", "file": asked.source}
-    with engine(cluster, workers) as where, output.open_folder(folder, held, fresh=fresh) as results:
+    with engines.engine(cluster, workers) as where, output.open_folder(folder, held, fresh=fresh) as results:
         fill(asked.cells.values(), results, where, watch)
         played = Traces(traces(asked.cells, results))
     if answered is not None:

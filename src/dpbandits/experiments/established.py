@@ -14,7 +14,7 @@ from importlib import resources
 
 import numpy as np
 
-from dpbandits.experiments.claims import NOT_REPRODUCED, Claim, Comparison, Finding
+from dpbandits.experiments.claims import NOT_REPRODUCED, Claim, Finding, Part
 from dpbandits.simulation import Trace
 from dpbandits.types import Floats
 
@@ -61,5 +61,5 @@ def changes(figure: str, traces: Mapping[str, Trace], scale: str) -> list[Findin
             slack = 1e-9 * abs(high)
             if most < low - slack or least > high + slack:
                 text = f"median {np.median(trace.final_regret):,.4g}, and it was from {low:,.4g} to {high:,.4g}"
-                odd.append(Comparison(name, NOT_REPRODUCED, text))
+                odd.append(Part(name, NOT_REPRODUCED, text))
     return [CHANGED.finding(*odd)] if odd else []

@@ -13,9 +13,9 @@ from dpbandits.experiments.claims import (
     REPRODUCED,
     UNDECIDED,
     Claim,
-    Comparison,
     Estimate,
     Finding,
+    Part,
     mean,
     ratio,
     runs_needed,
@@ -46,6 +46,11 @@ class Printed(NamedTuple):
         """The largest number that is printed like this."""
         return self.value + self.unit / 2
 
+    @property
+    def runs(self) -> int:
+        """The number of runs of the policy that has fewer."""
+        return min(self.above.runs, self.below.runs)
+
     def curve(self) -> tuple[Floats, list[Estimate]]:
         """The checkpoints that are considered, and our ratio at each."""
         kept = np.flatnonzero(self.above.checkpoints >= EARLIEST * self.above.horizon)
@@ -60,7 +65,7 @@ class Printed(NamedTuple):
         values = np.interp(np.log(fine), np.log(t), [one.value for one in ours])
         return np.asarray(fine[(values >= self.low) & (values <= self.high)])
 
-    def judged(self, name: str, full: bool) -> Comparison:
+    def judged(self, name: str, full: bool) -> Part:
         """Whether our ratio is the printed one at some horizon. The tolerance is the rounding of the print alone.
 
         It is, if the ratio is clearly below the printed one at some round and clearly above it at another, or if it is
@@ -73,17 +78,19 @@ class Printed(NamedTuple):
         sure = [abs(one.value - self.value) <= self.unit / 2 and one.error <= self.unit / 4 for one in ours]
         last = f"{ours[-1]} at {t[-1]:,.0f} rounds"
         if (any(under) and any(over)) or any(sure):
-            return Comparison(name, REPRODUCED, f"{last}, {self.value:g} at {span(self.horizons())}")
+            return Part(name, REPRODUCED, f"{last}, {self.value:g} at {span(self.horizons())}")
         if (all(under) and full) or all(over):
-            return Comparison(name, NOT_REPRODUCED, f"{last}, {self.value:g} at no horizon")
+            return Part(name, NOT_REPRODUCED, f"{last}, {self.value:g} at no horizon")
         near = min(ours, key=lambda one: abs(one.value - self.value))
         if abs(near.value - self.value) <= self.unit / 2:
-            lacks = runs_needed(Estimate(self.unit, near.error, near.runs))
+            lacks = runs_needed(Estimate(self.unit, near.error, near.runs), self.runs)
         elif under[-1] and not full:
             lacks = "Only --scale paper plays enough rounds."
         else:
-            lacks = runs_needed(Estimate(abs(near.value - self.value) - self.unit / 2, near.error, near.runs))
-        return Comparison(name, UNDECIDED, last, lacks)
+            lacks = runs_needed(
+                Estimate(abs(near.value - self.value) - self.unit / 2, near.error, near.runs), self.runs
+            )
+        return Part(name, UNDECIDED, last, lacks)
 
 
 def span(horizons: Floats) -> str:
@@ -115,7 +122,7 @@ def one_horizon(claim: Claim, ratios: Mapping[str, Printed], full: bool) -> Find
     text = f"{shown}. At most {len(most)} of {len(ratios)} are met at once{at}"
     undecided = [one for one in judged if one.verdict == UNDECIDED]
     if undecided and (not full or len(most) + len(undecided) >= len(ratios)):
-        return claim.finding(Comparison("", UNDECIDED, text, undecided[0].lacks))
+        return claim.finding(Part("", UNDECIDED, text, undecided[0].lacks))
     return claim.single(NOT_REPRODUCED, text)
 
 

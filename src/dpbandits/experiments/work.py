@@ -38,7 +38,7 @@ def play_chunk(cell: Cell, key: str, runs: list[int]) -> Chunk:
         raise InputError(
             "cluster", "has a worker with other code or other versions than this process: install the same"
         )
-    player = Player.of(cell.simulation)
+    player = Player.of(cell.simulation, cell.engine)
     pulls, seconds = [], []
     for run in runs:
         started = time.perf_counter()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from fractions import Fraction
 from typing import Any
 
-from dpbandits.checks import at_least
-from dpbandits.planning.grid import Outcome, Progress, play, play_all
-from dpbandits.planning.plan import BudgetAnswer, Plan, lower_bound
+from dpbandits.checks import at_least, nearest
+from dpbandits.errors import InputError
+from dpbandits.planning.grid import Outcome, Progress, enough_runs, play, play_all, without_privacy
+from dpbandits.planning.plan import BudgetAnswer, Plan
 from dpbandits.planning.question import Question, ask
 
 __all__ = ["make", "plan"]
@@ -24,6 +26,10 @@ def plan(arms: object, *, progress: Progress | None = None, workers: int | None 
     ('adap-klucb', 'ldp-ucb-b', 'imed')
     """
     threads = None if workers is None else at_least("workers", workers, 1)
+    allowed = list(inspect.signature(ask).parameters)[1:]
+    for name in given:
+        if name not in allowed:
+            raise InputError(name, f"is not a parameter of plan: {nearest(name, [*allowed, 'workers', 'progress'])}")
     return make(ask(arms, **given), progress, threads)
 
 
@@ -33,40 +39,37 @@ def make(question: Question, progress: Progress | None = None, workers: int | No
     made = Plan(question, outcomes, left_out, [], [])
     budgets = [_within_budget(made, trust, workers) for trust in question.trusts] if question.budget else []
     made = Plan(question, outcomes, left_out, budgets, [])
-    if question.refuse == 0:
-        return made
-    sharing = [
-        play(question, best.policy, best.epsilon, Fraction(0), workers)
-        for best in (made.best(made.focus, trust) for trust in question.trusts)
-        if best is not None
-    ]
-    return Plan(question, outcomes, left_out, budgets, sharing)
+    best = [one for one in (made.best(made.focus, trust) for trust in question.trusts) if one is not None]
+    same = {one.trust: without_privacy(question, one, workers) for one in best}
+    sharing = []
+    if question.refuse:
+        sharing = [play(question, one.candidate, one.epsilon, Fraction(0), workers, one.runs) for one in best]
+    return Plan(question, outcomes, left_out, budgets, sharing, same)
 
 
 def _within_budget(made: Plan, trust: str, workers: int | None) -> BudgetAnswer:
     """Find the smallest epsilon that meets the budget: first on the curve, then by bisection with the policy found."""
     question = made.question
     budget = question.budget or 0.0
-    lower = lower_bound(question, question.epsilons[-1], trust)
-    below = lower is not None and budget < (lower.value or 0.0)
     kept: Outcome | None = None
     too_small = 0.0
     for epsilon in question.epsilons:
-        keeping = [outcome for outcome in made.at(epsilon, trust) if outcome.interval[1] <= budget]
+        keeping = [one for one in made.at(epsilon, trust) if one.interval[1] <= budget and not one.caution]
         if keeping:
             kept = keeping[0]
             break
         too_small = epsilon
     if kept is None or kept.epsilon is None or too_small == 0.0:
-        return BudgetAnswer(trust, kept, lower, below)
+        return BudgetAnswer(trust, kept)
     high = kept.epsilon
     for _ in range(HALVINGS):
         middle = float(f"{math.sqrt(too_small * high):.3g}")
         if not too_small < middle < high:
             break
-        trial = play(question, kept.policy, middle, question.refuse, workers)
+        runs = enough_runs(question, kept)
+        trial = play(question, kept.candidate, middle, question.refuse, workers, runs)
         if trial.interval[1] <= budget:
             kept, high = trial, middle
         else:
             too_small = middle
-    return BudgetAnswer(trust, kept, lower, below)
+    return BudgetAnswer(trust, kept)

@@ -1,11 +1,9 @@
-"""A plan as a figure: regret against epsilon with the two regimes, and regret over the rounds."""
+"""A plan as a figure: regret of every policy, or of the best ones against epsilon, and regret over the rounds."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from dpbandits import __version__
 from dpbandits.planning.document import document
@@ -48,25 +46,23 @@ def _against_epsilon(plan: Plan, panel: Axes) -> None:
     asked = plan.question
     for trust in asked.trusts:
         colour = TRUST_COLOUR[trust]
-        for name in sorted({o.policy for o in plan.outcomes if o.trust == trust}):
-            points = sorted((o.epsilon, o.regret) for o in plan.outcomes if o.policy == name and o.epsilon is not None)
+        if all(plan.best(epsilon, trust) is None for epsilon in asked.epsilons):
+            continue
+        for name in sorted({o.label for o in plan.outcomes if o.trust == trust}):
+            points = sorted((o.epsilon, o.regret) for o in plan.outcomes if o.label == name and o.epsilon is not None)
             panel.plot(*zip(*points, strict=True), color=colour, alpha=0.3, linewidth=0.9)
         best = [o for o in (plan.best(epsilon, trust) for epsilon in asked.epsilons) if o is not None]
         if not best:  # no policy could be played
             continue
         x = [o.epsilon for o in best if o.epsilon is not None]
-        names = list(dict.fromkeys(o.policy for o in best))
+        names = list(dict.fromkeys(o.label for o in best))
         label = f"best, {TRUST_NAME[trust]}: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
         panel.plot(x, [o.regret for o in best], color=colour, linewidth=2.2, marker="o", markersize=4, label=label)
         low, high = zip(*(o.interval for o in best), strict=True)
         panel.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-        fine = np.geomspace(_left(plan), max(asked.epsilons), 40).tolist()
-        lower = [(e, bound.value) for e in fine if (bound := plan.lower(e, trust)) is not None]
-        if lower:
-            text = f"lower bound (asymptotic), {TRUST_NAME[trust]}"
-            panel.plot(*zip(*lower, strict=True), color=colour, linestyle=(0, (1, 1.5)), linewidth=1.2, label=text)
+        panel.vlines(x, low, high, color=colour, alpha=0.5, linewidth=1.2)
     _levels(plan, panel)
-    _regimes(plan, panel)
+    panel.set_title(f"What is lost in {asked.horizon:,} rounds", fontsize=9)
     panel.set_xscale("log")
     panel.set_yscale("log")
     panel.set_xticks(asked.epsilons, [f"{epsilon:g}" for epsilon in asked.epsilons])
@@ -75,7 +71,7 @@ def _against_epsilon(plan: Plan, panel: Axes) -> None:
     panel.yaxis.set_major_formatter(EngFormatter())
     panel.yaxis.set_minor_locator(NullLocator())
     panel.set_xlabel("epsilon")
-    panel.set_ylabel("regret at the horizon")
+    panel.set_ylabel(f"loss ({asked.unit})")
     panel.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
 
 
@@ -83,7 +79,7 @@ def _levels(plan: Plan, panel: Axes) -> None:
     """Draw horizontal lines for what does not depend on epsilon: no privacy, random play and the budget."""
     lines = [(plan.question.at_random, "playing at random", GREY)]
     if plan.free is not None:
-        lines.append((plan.free.regret, f"no privacy: {plan.free.policy}", TRUST_COLOUR["none"]))
+        lines.append((plan.free.regret, f"no privacy: {plan.free.label}", TRUST_COLOUR["none"]))
     if plan.question.budget is not None:
         lines.append((plan.question.budget, "budget", "#8a6d00"))
     for value, text, colour in lines:
@@ -96,29 +92,6 @@ def _levels(plan: Plan, panel: Axes) -> None:
         panel.axvline(plan.question.epsilon, color=GREY, linewidth=0.8, alpha=0.6)
 
 
-def _left(plan: Plan) -> float:
-    """The left end of the epsilon axis. It also shows where the regimes meet, if that is within a factor of 30."""
-    first = min(plan.question.epsilons)
-    if plan.regimes is None or not first / 30.0 <= plan.regimes[0] < first:
-        return first
-    return plan.regimes[0] / 2.0
-
-
-def _regimes(plan: Plan, panel: Axes) -> None:
-    """Shade the epsilons at which privacy raises the lower bound. If none is in the panel, only the title says so."""
-    left, right = _left(plan), max(plan.question.epsilons)
-    panel.set_xlim(left / 1.15, right * 1.15)
-    if plan.regimes is None:
-        return
-    crossing = plan.regimes[1]
-    title = f"privacy raises the lower bound below ε = {crossing:.2g} (Azize & Basu 2022, Theorem 3)"
-    if crossing <= left:
-        panel.set_title(title, fontsize=9)
-        return
-    panel.axvspan(left / 1.15, min(crossing, right * 1.15), color="#d9c27a", alpha=0.3, linewidth=0)
-    panel.set_title(f"shaded: {title}", fontsize=9)
-
-
 def _over_rounds(plan: Plan, panel: Axes) -> None:
     from matplotlib.ticker import EngFormatter
 
@@ -126,7 +99,7 @@ def _over_rounds(plan: Plan, panel: Axes) -> None:
     for trust in asked.trusts:
         best = plan.best(plan.focus, trust)
         if best is not None:
-            label = f"{best.policy} ({TRUST_NAME[trust]})"
+            label = f"{best.label} ({TRUST_NAME[trust]})"
             panel.plot(best.rounds, best.curve, color=TRUST_COLOUR[trust], linewidth=2, label=label)
             if best.settled is not None:
                 panel.axvline(best.settled, color=TRUST_COLOUR[trust], linewidth=0.9, linestyle=(0, (2, 2)))
@@ -136,12 +109,12 @@ def _over_rounds(plan: Plan, panel: Axes) -> None:
             plan.free.curve,
             color=TRUST_COLOUR["none"],
             linewidth=1.5,
-            label=f"{plan.free.policy} (no privacy)",
+            label=f"{plan.free.label} (no privacy)",
         )
     panel.plot([0, asked.horizon], [0, asked.at_random], color=GREY, linestyle=(0, (5, 2)), label="playing at random")
     panel.set_title(f"at epsilon {plan.focus:g}; dotted: 90 % of the traffic goes to the best arm", fontsize=9)
     panel.set_xlabel("rounds")
-    panel.set_ylabel("regret")
+    panel.set_ylabel(f"loss so far ({asked.unit})")
     panel.set_xlim(0, asked.horizon)
     panel.xaxis.set_major_formatter(EngFormatter())
     panel.yaxis.set_major_formatter(EngFormatter())

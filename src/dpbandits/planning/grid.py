@@ -1,29 +1,61 @@
-"""Simulate every suitable policy at every epsilon."""
+"""Simulate every suitable policy at every epsilon: a few runs of all, and many of those that may be best."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
-from dpbandits.bounds import Bound
 from dpbandits.errors import InputError
 from dpbandits.planning.question import Question
 from dpbandits.policies import lookup
 from dpbandits.simulation import Trace, simulate
+from dpbandits.simulation.tails import Tail, tail_of
+from dpbandits.types import Floats
 
-__all__ = ["LeftOut", "Outcome", "Progress", "candidates", "play", "play_all"]
+__all__ = [
+    "Candidate",
+    "LeftOut",
+    "Outcome",
+    "Progress",
+    "candidates",
+    "interval",
+    "play",
+    "play_all",
+    "without_privacy",
+]
 
 Progress = Callable[[int, int], None]
 
 CHECKPOINTS = 120
 SETTLED = 0.9  # share of the traffic on the best arm
-PILOT = 4  # the pilot has max(runs / 4, 4) runs; only policies that may be best then get all runs
-CONTENDER = 1.2  # a policy may be best if its regret, less 3 standard errors, is at most 1.2 x the best interval's end
+MISS = 0.025  # probability with which each end of an interval may miss the mean
+PILOT = 4  # the pilot has max(runs / 4, 4) runs; only policies that may be best then get more
+CONTENDER = 1.3  # a policy may be best if its regret, less 3 standard errors, is at most 1.3 x the best one's end
+MOST_CONTENDERS = 3  # at one epsilon in one trust model
+PRECISION = 0.1  # of the regret: how far the tail's term may raise the upper end
+MOST_RUNS = 400
+#: Rounds that may be simulated for one interval, by what a round costs. It is no time, so that plans can be repeated.
+ROUNDS = {"stint": 1e12, "bulk": 2e8, "divergence": 1e8, "noise": 5e7, "counter": 5e7, "arms": 3e7}
+NO_EPSILON, HIGHEST_LEVEL = 500.0, 100.0  # practically no privacy; users' levels end at 100
+
+
+class Candidate(NamedTuple):
+    """A policy with the options to play it with; ``practical`` options are outside the theorem on its regret."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+    practical: bool = False
+
+    @property
+    def label(self) -> str:
+        """The name, with the practical options."""
+        return f"{self.name} ({', '.join(f'{k}={v:g}' for k, v in self.options)})" if self.practical else self.name
 
 
 @dataclass(frozen=True)
@@ -39,7 +71,7 @@ class LeftOut:
 class Outcome:
     """One policy at one epsilon. Regret and rounds count all users, those who refuse included."""
 
-    policy: str
+    candidate: Candidate
     trust: str
     epsilon: float | None
     delta: float
@@ -47,84 +79,138 @@ class Outcome:
     runs: int
     regret: float
     stderr: float
-    unlucky: float  # 95 % quantile of regret
+    interval: tuple[float, float]
+    tail: Tail
     settled: int | None  # rounds after which the best arm always gets 90 % of the traffic
-    upper: Bound | None  # the smallest proven upper bound, unless it is vacuous
-    upper_value: float | None
     rounds: tuple[float, ...]
     curve: tuple[float, ...]  # mean regret at these rounds
 
     @property
-    def error(self) -> float:
-        """Half the width of Student's 95 % interval for the mean regret."""
-        return self.stderr * float(stdtrit(self.runs - 1, 0.975))
+    def policy(self) -> str:
+        """The policy's name."""
+        return self.candidate.name
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """Student's 95 % interval for the mean regret, cut off at 0."""
-        return max(self.regret - self.error, 0.0), self.regret + self.error
+    def label(self) -> str:
+        """The name, with the practical options."""
+        return self.candidate.label
 
-    def to_json(self, question: Question, free: float | None) -> dict[str, Any]:
-        """JSON-ready; ``free`` is the regret of the best non-private policy."""
+    @property
+    def caution(self) -> str:
+        """What goes badly wrong in a small share of the runs, where that is known."""
+        return lookup.traits(self.policy).caution
+
+    @property
+    def needs_horizon(self) -> bool:
+        """Whether the policy must know the horizon before it starts."""
+        return (
+            "horizon"
+            in lookup.make(
+                self.policy,
+                arms=2,
+                epsilon=1.0 if lookup.takes(self.policy, "epsilon") else None,
+                horizon=1000,
+                given={**lookup.traits(self.policy).sample, **self.options},
+            ).settings
+        )
+
+    def to_json(self, question: Question) -> dict[str, Any]:
+        """JSON-ready."""
         return {
             "policy": self.policy,
+            "label": self.label,
+            "practical": self.candidate.practical,
             "trust": self.trust,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "options": self.options,
+            "needs_horizon": self.needs_horizon,
+            "caution": self.caution,
             "runs": self.runs,
             "regret": self.regret,
             "interval": list(self.interval),
-            "unlucky": self.unlucky,
+            "tail": self.tail.to_json(),
             "loss": question.loss(self.regret),
-            "privacy": None if free is None else self.regret - free,
             "settled": self.settled,
-            "upper_bound": None if self.upper is None else {"name": self.upper.name, "value": self.upper_value},
         }
 
 
-def candidates(question: Question) -> tuple[list[str], list[LeftOut]]:
+def interval(values: Floats, most: float) -> tuple[float, float]:
+    """A 95 % interval for the mean of losses between 0 and ``most`` that holds with heavy tails.
+
+    The lower end is Student's, which is cautious where a few losses are large. The upper end is the empirical Bernstein
+    bound of Maurer & Pontil 2009, Theorem 4: it allows for disasters that are too rare to have been seen.
+
+    >>> low, high = interval(np.full(1000, 10.0), 1000.0)
+    >>> round(low, 2), round(high, 2)
+    (10.0, 20.23)
+    """
+    n, mean = values.size, float(values.mean())
+    spread, log = float(values.std(ddof=1)), math.log(2.0 / MISS)
+    low = mean + float(stdtrit(n - 1, MISS)) * spread / math.sqrt(n)
+    high = mean + spread * math.sqrt(2.0 * log / n) + 7.0 * most * log / (3.0 * (n - 1))
+    return max(low, 0.0), min(high, max(most, mean))
+
+
+def candidates(question: Question) -> tuple[list[Candidate], list[LeftOut]]:
     """The policies to simulate, private and non-private, and those left out."""
-    chosen, left_out = [], []
+    chosen: list[Candidate] = []
+    left_out = []
     own = [name for name in question.policies if name not in lookup.names()]
     for name in [*lookup.names(), *own]:
-        trust = lookup.sample(name).guarantee.trust
-        if trust not in ("none", *question.trusts):
+        if lookup.sample(name).guarantee.trust not in ("none", *question.trusts):
             continue
         reason = _unsuitable(name, question)
-        if reason is None:
-            chosen.append(name)
-        else:
+        if reason is not None:
             left_out.append(LeftOut(name, None, reason))
+            continue
+        options, practical = _options(name, question), lookup.traits(name).practical
+        chosen.append(Candidate(name, tuple(options.items())))
+        if practical:
+            chosen.append(Candidate(name, tuple({**options, **practical}.items()), practical=True))
     return chosen, left_out
 
 
 def _unsuitable(name: str, question: Question) -> str | None:
     traits = lookup.traits(name)
+    free = not lookup.takes(name, "epsilon") and traits.levels is None
+    asked = name in question.policies
+    bounded = question.arms.within(*(question.reward_range or (0.0, 1.0)))
+    if question.policies and not asked and (not free or traits.slow):
+        return "not asked for"
+    if not bounded and not traits.any_reward and not (traits.unbounded and not isinstance(traits.unbounded, str)):
+        return f"needs rewards in [0, 1], and these are outside or unbounded: use --reward-range {_reach(question)}"
     if question.policies:
-        free = not lookup.takes(name, "epsilon") and traits.levels is None
-        return None if name in question.policies or (free and not traits.slow) else "not asked for"
+        return None
     if traits.slow:
         return "slow: it works on every arm in every round"
     if traits.levels is not None and question.refuse == 0:
         return "meant for users with their own levels, and here nobody refuses"
-    if traits.any_reward and question.arms.within(0.0, 1.0):
-        return "meant for unbounded rewards, and these lie in [0, 1]"
+    if traits.any_reward and bounded:
+        return "meant for unbounded rewards, and these are bounded"
     return None
+
+
+def _reach(question: Question) -> str:
+    """The range of the rewards, as --reward-range takes it."""
+    low = min((arm.support[0] for arm in question.arms), default=-math.inf)
+    high = max((arm.support[1] for arm in question.arms), default=math.inf)
+    return f"{low:g},{high:g}" if math.isfinite(low) and math.isfinite(high) else "LOW,HIGH"
 
 
 def _options(name: str, question: Question) -> dict[str, Any]:
     """The recommended options of this policy."""
     traits = lookup.traits(name)
     options = {} if traits.advised is None else dict(traits.advised(question.horizon))
-    if not isinstance(traits.unbounded, str) and not question.arms.within(0.0, 1.0):
+    bounded = question.arms.within(*(question.reward_range or (0.0, 1.0)))
+    if not isinstance(traits.unbounded, str) and not bounded:
         options |= traits.unbounded
     return options
 
 
 def play(
     question: Question,
-    name: str,
+    candidate: Candidate | str,
     epsilon: float | None,
     refuse: Fraction,
     workers: int | None = None,
@@ -136,49 +222,39 @@ def play(
     only the rounds of users who report are simulated, and each of them stands for 1/(1 - refuse) rounds. A policy with
     levels is simulated with a population in which a share ``refuse`` of the users have level 0.
     """
-    leveled = lookup.traits(name).levels is not None
+    if isinstance(candidate, str):
+        candidate = Candidate(candidate, tuple(_options(candidate, question).items()))
+    leveled = lookup.traits(candidate.name).levels is not None
     scale = 1.0 if leveled else 1.0 / (1.0 - float(refuse))
     trace = simulate(
-        name,
+        candidate.name,
         arms=question.arms,
         horizon=question.horizon if leveled else round(question.horizon * (1 - refuse)),
         epsilon=None if leveled else epsilon,
         levels=question.levels(epsilon, refuse) if leveled and epsilon is not None else None,
-        options=_options(name, question),
+        options=dict(candidate.options),
         runs=runs or question.runs,
         seed=question.seed,
         checkpoints=CHECKPOINTS,
+        reward_range=question.reward_range,
         workers=workers,
     )
-    upper = _proven(trace, question, scale)
-    settled = _settled(trace)
+    settled, final = _settled(trace), scale * trace.final_regret
     return Outcome(
-        name,
+        candidate,
         trace.guarantee.trust,
         epsilon,
         trace.guarantee.delta,
-        {key: value for key, value in trace.options.items() if key in _options(name, question)},
+        {key: value for key, value in trace.options.items() if key in dict(candidate.options)},
         trace.runs,
-        scale * float(trace.final_regret.mean()),
+        float(final.mean()),
         scale * float(trace.stderr[-1]),
-        scale * float(np.quantile(trace.final_regret, 0.95)),
+        interval(final, question.worst),
+        tail_of(final),
         None if settled is None else round(scale * settled),
-        upper,
-        None if upper is None or upper.value is None else scale * upper.value,
         tuple((scale * trace.checkpoints).tolist()),
         tuple((scale * trace.regret.mean(axis=0)).tolist()),
     )
-
-
-def _proven(trace: Trace, question: Question, scale: float) -> Bound | None:
-    """The smallest upper bound with a proof, if it is below the regret of always playing the worst arm."""
-    try:
-        bounds = trace.bounds()
-    except InputError:  # no theorem covers these arms
-        return None
-    worst = question.horizon * (max(question.arms.means) - min(question.arms.means))
-    uppers = [b for b in bounds if b.kind == "upper" and b.checked and scale * (b.value or 0.0) < worst]
-    return min(uppers, key=lambda bound: bound.value or 0.0, default=None)
 
 
 def _settled(trace: Trace) -> int | None:
@@ -194,28 +270,42 @@ def _settled(trace: Trace) -> int | None:
 def play_all(
     question: Question, progress: Progress | None = None, workers: int | None = None
 ) -> tuple[list[Outcome], list[LeftOut]]:
-    """Simulate all suitable policies at all epsilons: a pilot first, then all runs for those that may be best."""
-    names, left_out = candidates(question)
-    cells = list(_cells(names, question.epsilons))
+    """Simulate all suitable policies at all epsilons: a pilot first, then many runs of those that may be best."""
+    chosen, left_out = candidates(question)
+    cells = list(_cells(chosen, question.epsilons))
     probes: list[Outcome] = []
     few = min(max(question.runs // PILOT, PILOT), question.runs)
-    for done, (name, epsilon) in enumerate(cells, start=1):
+    for done, (candidate, epsilon) in enumerate(cells, start=1):
         try:
-            probes.append(play(question, name, epsilon, _refusing(question, epsilon), workers, few))
+            probes.append(play(question, candidate, epsilon, _refusing(question, epsilon), workers, few))
         except InputError as error:
-            left_out.append(LeftOut(name, epsilon, str(error)))
+            left_out.append(LeftOut(candidate.label, epsilon, str(error)))
         if progress is not None:
             progress(done, 2 * len(cells))
     outcomes = []
     for done, probe in enumerate(probes, start=1):
-        if question.runs > few and _may_be_best(probe, probes):
-            refuse = _refusing(question, probe.epsilon)
-            outcomes.append(play(question, probe.policy, probe.epsilon, refuse, workers))
+        if _may_be_best(probe, probes):
+            refuse, runs = _refusing(question, probe.epsilon), enough_runs(question, probe)
+            outcomes.append(play(question, probe.candidate, probe.epsilon, refuse, workers, runs))
         else:
             outcomes.append(probe)
         if progress is not None:
             progress(2 * len(cells) - len(probes) + done, 2 * len(cells))
     return outcomes, left_out
+
+
+def enough_runs(question: Question, probe: Outcome) -> int:
+    """How many runs make the tail's term of the upper end small against the regret, as far as there is time for it."""
+    wanted = 7.0 * question.worst * math.log(2.0 / MISS) / (3.0 * PRECISION * max(probe.regret, 1e-3 * question.worst))
+    affordable = ROUNDS[lookup.traits(probe.policy).cost] / question.horizon
+    return max(question.runs, math.ceil(min(wanted, affordable, MOST_RUNS)))
+
+
+def without_privacy(question: Question, outcome: Outcome, workers: int | None = None) -> Outcome:
+    """The same policy with practically no privacy."""
+    leveled = lookup.traits(outcome.policy).levels is not None
+    epsilon = HIGHEST_LEVEL if leveled else NO_EPSILON
+    return play(question, outcome.candidate, epsilon, question.refuse, workers, outcome.runs)
 
 
 def _refusing(question: Question, epsilon: float | None) -> Fraction:
@@ -224,11 +314,14 @@ def _refusing(question: Question, epsilon: float | None) -> Fraction:
 
 
 def _may_be_best(probe: Outcome, probes: list[Outcome]) -> bool:
-    rivals = [other.interval[1] for other in probes if (other.epsilon, other.trust) == (probe.epsilon, probe.trust)]
-    return probe.regret - 3.0 * probe.stderr <= CONTENDER * min(rivals)
+    rivals = [other for other in probes if (other.epsilon, other.trust) == (probe.epsilon, probe.trust)]
+    best = sorted(rivals, key=lambda other: other.regret)
+    least = min(other.regret + 3.0 * other.stderr for other in rivals)
+    return probe in best[:MOST_CONTENDERS] and probe.regret - 3.0 * probe.stderr <= CONTENDER * least
 
 
-def _cells(names: list[str], epsilons: tuple[float, ...]) -> Iterator[tuple[str, float | None]]:
-    for name in names:
+def _cells(chosen: list[Candidate], epsilons: tuple[float, ...]) -> Iterator[tuple[Candidate, float | None]]:
+    for candidate in chosen:
+        name = candidate.name
         private = lookup.takes(name, "epsilon") or lookup.traits(name).levels is not None
-        yield from ((name, epsilon) for epsilon in epsilons) if private else ((name, None),)
+        yield from ((candidate, epsilon) for epsilon in epsilons) if private else ((candidate, None),)

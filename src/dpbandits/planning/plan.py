@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from dpbandits.bounds import Bound, Problem, for_policy
@@ -16,6 +16,8 @@ from dpbandits.privacy.guarantee import Guarantee
 
 __all__ = ["BudgetAnswer", "Plan", "lower_bound"]
 
+HARDLY, LITTLE = 0.9, 0.8  # shares of what random play loses
+
 
 @dataclass(frozen=True)
 class BudgetAnswer:
@@ -23,8 +25,6 @@ class BudgetAnswer:
 
     trust: str
     outcome: Outcome | None  # None if no policy meets the budget
-    lower: Bound | None  # the lower bound at the largest epsilon asked about
-    contradiction: bool  # whether the budget is below the lower bound
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,6 +36,7 @@ class Plan:
     left_out: list[LeftOut]
     budgets: list[BudgetAnswer]
     all_share: list[Outcome]  # the best policies, simulated without refusals
+    unprotected: dict[str, Outcome] = field(default_factory=dict)  # by trust: the best policy without privacy
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())
@@ -43,7 +44,11 @@ class Plan:
     def _repr_html_(self) -> str:
         best = [self.best(epsilon) for epsilon in self.question.epsilons]
         curve = [math.nan if outcome is None else outcome.regret for outcome in best]
-        return card(self._lines(), sparkline(curve, [math.log(epsilon) for epsilon in self.question.epsilons]))
+        return card(
+            self._lines(),
+            sparkline(curve, [math.log(epsilon) for epsilon in self.question.epsilons]),
+            "loss over log epsilon",
+        )
 
     def _lines(self) -> list[str]:
         """The best policies at the epsilon of the answers."""
@@ -55,7 +60,7 @@ class Plan:
             if outcome is not None:
                 share = asked.loss(outcome.regret)
                 loss = "" if share is None else f" ({100 * share:.2g} % of what the best arm pays)"
-                lines.append(f"  {words}: {outcome.policy} loses {amount(outcome.regret)}{loss}")
+                lines.append(f"  {words}: {outcome.label} loses {amount(outcome.regret)}{loss}")
         return lines
 
     @property
@@ -70,9 +75,9 @@ class Plan:
         return self.question.epsilons[len(self.question.epsilons) // 2]
 
     def at(self, epsilon: float, trust: str | None = None) -> list[Outcome]:
-        """The private outcomes at an epsilon, best first. They are sorted by the upper end of the interval."""
+        """The private outcomes at an epsilon, best first: by the upper end of the interval, after any caution."""
         found = [o for o in self.outcomes if o.epsilon == epsilon and trust in (None, o.trust)]
-        return sorted(found, key=lambda outcome: outcome.interval[1])
+        return sorted(found, key=lambda outcome: (bool(outcome.caution), outcome.interval[1]))
 
     def best(self, epsilon: float, trust: str | None = None) -> Outcome | None:
         """The best private outcome at an epsilon."""
@@ -81,7 +86,27 @@ class Plan:
     @cached_property
     def free(self) -> Outcome | None:
         """The best non-private policy."""
-        return min((o for o in self.outcomes if o.epsilon is None), key=lambda o: o.regret, default=None)
+        free = (outcome for outcome in self.outcomes if outcome.epsilon is None)
+        return min(free, key=lambda outcome: outcome.interval[1], default=None)
+
+    @property
+    def advised(self) -> Outcome | None:
+        """The best private outcome at the epsilon of the answers, in any of the trust models asked about."""
+        return self.best(self.focus)
+
+    def privacy_cost(self, trust: str) -> float | None:
+        """What privacy costs the best policy: its regret, less that of the same policy without privacy."""
+        best, same = self.best(self.focus, trust), self.unprotected.get(trust)
+        return None if best is None or same is None else best.regret - same.regret
+
+    @property
+    def nobody_learns(self) -> bool:
+        """Whether even the best policy without privacy loses practically what random play loses."""
+        return self.free is not None and self.free.regret > HARDLY * self.question.at_random
+
+    def useless(self, outcome: Outcome) -> bool:
+        """Whether a policy loses practically what random play loses."""
+        return outcome.regret > LITTLE * self.question.at_random
 
     @cached_property
     def regimes(self) -> tuple[float, float] | None:
@@ -120,7 +145,7 @@ class Plan:
 def _problem(question: Question, epsilon: float) -> Problem | None:
     """The problem as the theorems state it; None if no theorem covers these arms."""
     try:
-        return Problem.on(question.arms, question.told, epsilon=epsilon)
+        return Problem.on(question.arms, question.told, epsilon=epsilon, reward_range=question.reward_range)
     except InputError:
         return None
 
@@ -133,5 +158,4 @@ def lower_bound(question: Question, epsilon: float, trust: str) -> Bound | None:
     promise = Guarantee.central(epsilon) if trust == "central" else Guarantee.local(epsilon)
     lowers = [bound for bound in for_policy(asked, "", promise) if bound.kind == "lower" and bound.checked]
     largest = max(lowers, key=lambda bound: bound.value or 0.0, default=None)
-    worst = question.horizon * (max(question.arms.means) - min(question.arms.means))
-    return None if largest is None or (largest.value or 0.0) > worst else largest
+    return None if largest is None or (largest.rate or 0.0) * math.log(question.told) > question.at_random else largest

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpbandits.checks import at_least, known, positive
+from dpbandits.checks import at_least, known, positive, seed_of
 from dpbandits.environments import Arms, Levels
-from dpbandits.environments.numbers import number
+from dpbandits.environments.numbers import number, real
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
+from dpbandits.simulation.settings import settings
 
 __all__ = ["Question", "ask"]
 
 TRUSTS = ("central", "local")
-EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # the default curve; also multiples of one given epsilon
+EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # the default; with a curve, multiples of one given epsilon
 POINTS = 8  # epsilons in a range LOW:HIGH
 
 
 @dataclass(frozen=True)
 class Question:
-    """The input of a plan. ``epsilons`` is the curve; ``epsilon`` is set if exactly one was given."""
+    """The input of a plan. ``epsilons`` are played; ``epsilon`` is set if exactly one was given."""
 
     arms: Arms
     horizon: int
@@ -36,8 +37,15 @@ class Question:
     refuse: Fraction  # share of the users who refuse
     per_day: float | None
     policies: tuple[str, ...]  # empty: all suitable policies
-    runs: int
+    runs: int  # of every policy; those that may be best get more
     seed: int
+    reward_range: tuple[float, float] | None = None
+    unit: str = "rewards"
+
+    @property
+    def worst(self) -> float:
+        """The regret of always playing the worst arm: no run can lose more."""
+        return self.horizon * (max(self.arms.means) - min(self.arms.means))
 
     @property
     def at_random(self) -> float:
@@ -63,6 +71,7 @@ class Question:
         """JSON-ready."""
         return {
             "arms": self.arms.text,
+            "names": list(self.arms.names),
             "means": list(self.arms.means),
             "horizon": self.horizon,
             "per_day": self.per_day,
@@ -73,6 +82,8 @@ class Question:
             "refuse": float(self.refuse),
             "runs": self.runs,
             "seed": self.seed,
+            "reward_range": None if self.reward_range is None else list(self.reward_range),
+            "unit": self.unit,
         }
 
 
@@ -85,31 +96,41 @@ def ask(
     traffic: float | None = None,
     days: float | None = None,
     trust: str = "any",
-    epsilon: str | float | None = None,
+    epsilon: str | float | Sequence[float] | None = None,
     budget: str | float | None = None,
     refuse: str | float = 0.0,
-    policies: Sequence[str] = (),
+    policies: str | lookup.Factory | Sequence[str | lookup.Factory] = (),
     runs: float = 20,
-    seed: float = 0,
+    seed: float | None = 0,
+    curve: bool = False,
+    reward_range: str | Sequence[float] | None = None,
+    unit: str = "rewards",
 ) -> Question:
     """Parse and check the input of a plan.
 
     ``arms`` is what ``simulate`` takes, or the number of arms; then ``best`` is the mean of the best arm, and ``gap``
     is by how much all other means are lower. ``epsilon`` is one value, a list ``0.1,1`` or a range ``0.1:10``.
-    ``budget`` and ``refuse`` may be percentages; a budget of 5% is 5 % of what the best arm would pay.
+    ``policies`` are names, ``module:function`` or functions; without them all suitable ones are tried. ``seed=None``
+    draws a seed. ``budget`` and ``refuse`` may be percentages; a budget of 5% is 5 % of what the best arm would pay.
+    With ``curve``, multiples of a single epsilon are played too. ``unit`` is what rewards are, such as clicks.
 
     >>> question = ask("5", best=0.036, gap=0.006, horizon=1e6, epsilon=1, budget="5%", refuse="20%")
     >>> question.arms.text, question.budget, str(question.levels(1.0, question.refuse))
     ('0.036,0.03,0.03,0.03,0.03', 1800.0, 'choice(0,1,1,1,1)')
     """
+    best, gap, horizon, traffic, days = (
+        None if value is None else real(name, value)
+        for name, value in (("best", best), ("gap", gap), ("horizon", horizon), ("traffic", traffic), ("days", days))
+    )
     read = _arms(arms, best, gap)
     means = read.means
     if min(means) == max(means):
         raise InputError("arms", f"must not all have the same mean, got {read.text}")
     rounds = _rounds(horizon, traffic, days, len(means))
     known("trust", trust, (*TRUSTS, "any"))
-    epsilons, one = _epsilons(epsilon)
-    chosen = tuple(lookup.written(lookup.find(name)) for name in policies)
+    epsilons, one = _epsilons(epsilon, curve)
+    several = [policies] if isinstance(policies, str) or not isinstance(policies, Iterable) else policies
+    chosen = tuple(lookup.written(lookup.find(name)) for name in several)
     share = _share("refuse", refuse)
     if not 0 <= share < 1:
         raise InputError("refuse", f"must be at least 0% and below 100%, got {refuse}")
@@ -124,7 +145,9 @@ def ask(
         None if traffic is None else float(traffic),
         chosen,
         at_least("runs", runs, 2),
-        at_least("seed", seed, 0),
+        seed_of(seed),
+        None if reward_range is None else settings()["reward_range"].read(reward_range),
+        unit,
     )
 
 
@@ -169,11 +192,12 @@ def _rounds(horizon: float | None, traffic: float | None, days: float | None, ar
     return at_least("horizon", horizon, arms)
 
 
-def _epsilons(epsilon: str | float | None) -> tuple[tuple[float, ...], float | None]:
+def _epsilons(epsilon: str | float | Sequence[float] | None, curve: bool) -> tuple[tuple[float, ...], float | None]:
     """The epsilons of the curve, and the single one asked about, if any."""
     if epsilon is None:
         return EPSILONS, None
-    text = str(epsilon)
+    listed_ones = not isinstance(epsilon, str) and isinstance(epsilon, Iterable)
+    text = ",".join(map(str, epsilon)) if listed_ones else str(epsilon)  # type: ignore[arg-type]
     if ":" in text:
         ends = [positive("epsilon", number("epsilon", part)) for part in text.split(":")]
         if len(ends) != 2 or not ends[0] < ends[1]:
@@ -183,7 +207,8 @@ def _epsilons(epsilon: str | float | None) -> tuple[tuple[float, ...], float | N
         return (low, *(float(f"{x:.3g}") for x in inside), high), None
     listed = sorted({positive("epsilon", number("epsilon", part)) for part in text.split(",")})
     if len(listed) == 1:
-        return tuple(float(f"{listed[0] * step:.12g}") for step in EPSILONS), listed[0]
+        steps = EPSILONS if curve else (1.0,)
+        return tuple(float(f"{listed[0] * step:.12g}") for step in steps), listed[0]
     return tuple(listed), None
 
 

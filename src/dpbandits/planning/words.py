@@ -5,21 +5,22 @@ from __future__ import annotations
 from dpbandits.planning.grid import SETTLED, Outcome
 from dpbandits.planning.plan import BudgetAnswer, Plan
 from dpbandits.privacy.guarantee import FROM_LOG
+from dpbandits.simulation.tails import share_of
 
-__all__ = ["answers", "best_table", "outcome_table"]
+__all__ = ["answers", "best_table", "outcome_table", "theory"]
 
 TRUST_PHRASE = {"central": "With a trusted server", "local": "Without trusting the server"}
 
 
 def answers(plan: Plan) -> list[str]:
-    """The answers, one or more sentences each: policies, trust, refusals, budget, lower bound and baselines."""
+    """The answers, one or more sentences each: what to take first, then privacy, trust, refusals and the budget."""
     return [
+        _advice(plan),
         *(_about_best(plan, trust) for trust in plan.question.trusts),
         *_about_trust(plan),
         *_about_refusal(plan),
         *(_about_budget(plan, budget) for budget in plan.budgets),
-        *_about_regimes(plan),
-        *_about_baselines(plan),
+        _about_baselines(plan),
         *_about_the_log(plan),
     ]
 
@@ -30,33 +31,66 @@ def _about_the_log(plan: Plan) -> list[str]:
     return [f"These numbers carry no promise: {FROM_LOG}. Do not show them to whoever may not see its rewards."]
 
 
+def _advice(plan: Plan) -> str:
+    """What to do, in one sentence."""
+    asked, best = plan.question, plan.advised
+    random = _amount(plan, asked.at_random)
+    if best is None:
+        reasons = [one.reason for one in plan.left_out if one.reason != "not asked for"]
+        why = max(set(reasons), key=reasons.count) if reasons else "none was asked for"
+        return f"No private policy can be played at epsilon {plan.focus:g}: {why}."
+    if plan.nobody_learns and plan.free is not None:
+        return (
+            f"Nobody learns anything here: even without privacy, the best policy, {plan.free.label}, loses "
+            f"{_amount(plan, plan.free.regret)}, and playing at random loses {random}. More traffic or a larger "
+            "difference between the arms is needed."
+        )
+    where = "with a trusted server" if best.trust == "central" else "and trust no server"
+    if plan.useless(best):
+        return (
+            f"Do not run this at epsilon {plan.focus:g}: the best private policy, {best.label}, loses "
+            f"{_amount(plan, best.regret)}, and playing at random loses {random}."
+        )
+    return f"Take {best.label} {where}: at epsilon {plan.focus:g} it loses {_loss(plan, best)}."
+
+
 def _about_best(plan: Plan, trust: str) -> str:
     best = plan.best(plan.focus, trust)
     if best is None:
         return f"{TRUST_PHRASE[trust]}: no policy can be played at epsilon {plan.focus:g}."
     delta = f" and delta {best.delta:.2g}" if best.delta else ""
-    text = f"{TRUST_PHRASE[trust]}, at epsilon {plan.focus:g}{delta}: {best.policy} loses {_amount(plan, best)}"
-    if plan.free is not None:
-        text += f", {number(max(best.regret - plan.free.regret, 0.0))} more than the best non-private policy"
-    text += "; "
-    text += _settling(plan, best)
-    if best.regret > 0.8 * plan.question.at_random:
-        random = _regret(plan, plan.question.at_random)
-        text += f" This gains little or nothing over playing at random, which loses {random}."
-    return text
+    parts = [f"{TRUST_PHRASE[trust]}, at epsilon {plan.focus:g}{delta}: {best.label} loses {_loss(plan, best)}."]
+    cost, same = plan.privacy_cost(trust), plan.unprotected.get(trust)
+    if cost is not None and same is not None and plan.free is not None:
+        error = 2.0 * (best.stderr**2 + same.stderr**2) ** 0.5
+        itself = same.regret - plan.free.regret
+        parts.append(
+            f"Privacy costs {number(cost)} ± {number(error)} of it: without privacy the same policy loses "
+            f"{number(same.regret)}, {number(abs(itself))} {'more' if itself >= 0 else 'less'} than {plan.free.label}."
+        )
+    parts.append(f"{best.tail}.")
+    parts.append(_settling(plan, best))
+    if best.needs_horizon:
+        parts.append(f"It must know the number of rounds, {plan.question.horizon:,}, when it starts.")
+    if best.candidate.practical:
+        parts.append("These options are outside the theorem on its regret; its privacy does not depend on them.")
+    if best.caution:
+        parts.append(f"Caution: {best.caution}.")
+    return " ".join(parts)
 
 
 def _about_trust(plan: Plan) -> list[str]:
     central, local = (plan.best(plan.focus, trust) for trust in ("central", "local"))
-    if central is None or local is None:
+    if central is None or local is None or plan.nobody_learns:
         return []
-    saved = local.regret - central.regret
-    if saved <= 0 or central.interval[1] >= local.interval[0]:
+    better, worse = (central, local) if central.regret <= local.regret else (local, central)
+    error = 2.0 * (central.stderr**2 + local.stderr**2) ** 0.5
+    saved = worse.regret - better.regret
+    if saved <= error:
         return [f"There is no measurable difference between trusting the server and not ({number(saved)})."]
-    return [
-        f"Trusting the server saves {_regret(plan, saved)}: "
-        f"the loss is {local.regret / central.regret:.1f} times smaller."
-    ]
+    if better is local:
+        return [f"There is no reason to trust a server: {local.label} loses {number(saved)} less than {central.label}."]
+    return [f"Trusting the server saves {_amount(plan, saved)}: {central.label} against {local.label}."]
 
 
 def _about_refusal(plan: Plan) -> list[str]:
@@ -65,91 +99,91 @@ def _about_refusal(plan: Plan) -> list[str]:
         some = plan.best(plan.focus, everyone.trust)
         if some is not None:
             lines.append(
-                f"{100 * float(plan.question.refuse):.3g} % of the users refuse: {some.policy} loses "
-                f"{number(some.regret)}; if all shared, it would lose {_amount(plan, everyone)}."
+                f"{100 * float(plan.question.refuse):.3g} % of the users refuse: {some.label} loses "
+                f"{number(some.regret)}; if all shared, it would lose {_loss(plan, everyone)}."
             )
     return lines
 
 
 def _about_budget(plan: Plan, budget: BudgetAnswer) -> str:
-    allowed = _regret(plan, plan.question.budget or 0.0)
+    allowed = _amount(plan, plan.question.budget or 0.0)
     low, high = plan.question.epsilons[0], plan.question.epsilons[-1]
     if budget.outcome is not None and budget.outcome.epsilon is not None:
         kept = budget.outcome
         return (
             f"{TRUST_PHRASE[budget.trust]}, the budget of {allowed} is met at epsilon {kept.epsilon:g} or more "
-            f"by {kept.policy}, which loses {_amount(plan, kept)}."
+            f"by {kept.label}, which loses {_loss(plan, kept)}."
         )
     best = plan.best(high, budget.trust)
-    text = f"{TRUST_PHRASE[budget.trust]}, the budget of {allowed} is not met at any epsilon from {low:g} to {high:g}"
-    text += "." if best is None else f": at {high:g} {best.policy} still loses {_amount(plan, best)}."
-    if budget.lower is not None and budget.contradiction:
-        text += (
-            f" No policy can meet it: the lower bound is {number(budget.lower.value or 0.0)} "
-            f"({budget.lower.name}: {budget.lower.source}, asymptotic)."
+    where = f"at epsilon {high:g}" if low == high else f"at any epsilon from {low:g} to {high:g}"
+    text = f"{TRUST_PHRASE[budget.trust]}, no policy here meets the budget of {allowed} {where}"
+    return text + ("." if best is None else f": at {high:g} {best.label} loses {_loss(plan, best)}.")
+
+
+def _about_baselines(plan: Plan) -> str:
+    free = "" if plan.free is None else f"Without privacy, {plan.free.label} loses {_loss(plan, plan.free)}; "
+    return f"{free}{'p' if free else 'P'}laying at random loses {_amount(plan, plan.question.at_random)}."
+
+
+def theory(plan: Plan) -> list[str]:
+    """What theorems say in the long run; nothing about a given horizon."""
+    lines = []
+    if plan.regimes is not None:
+        low, high = plan.regimes
+        where = f"{low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else f"{low:.2g} to {high:.2g}"
+        lines.append(
+            f"In the long run privacy raises the lower bound below epsilon {where} (Azize & Basu 2022, Theorem 3)."
         )
-    elif budget.lower is not None:
-        text += f" The lower bound, {number(budget.lower.value or 0.0)} ({budget.lower.name}), does not rule it out."
-    return text
-
-
-def _about_regimes(plan: Plan) -> list[str]:
-    if plan.regimes is None:
-        return []
-    low, high = plan.regimes
-    where = f"{low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else f"{low:.2g} to {high:.2g}"
-    reached = (
-        "more than twice what the best non-private policy loses, at every epsilon"
-        if plan.nearly_free is None
-        else f"at most twice what the best non-private policy loses, from epsilon {plan.nearly_free:g} on"
-    )
-    return [
-        f"The lower bound (Azize & Basu 2022, Theorem 3) depends on privacy below epsilon {where}, where it grows as "
-        "1/epsilon; above, it is the bound without privacy. "
-        f"In the simulations, the best private policy loses {reached}."
-    ]
-
-
-def _about_baselines(plan: Plan) -> list[str]:
-    free = "" if plan.free is None else f"Without privacy, {plan.free.policy} loses {_amount(plan, plan.free)}; "
-    return [f"{free}{'p' if free else 'P'}laying at random loses {_regret(plan, plan.question.at_random)}."]
+    for trust in plan.question.trusts:
+        lower = plan.lower(plan.focus, trust)
+        if lower is not None and lower.rate is not None:
+            lines.append(
+                f"{TRUST_PHRASE[trust]}, at epsilon {plan.focus:g}: in the long run regret grows at least like "
+                f"{number(lower.rate)} log t ({lower.name}: {lower.source})."
+            )
+    return lines
 
 
 def outcome_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
-    """Every policy at the epsilon in focus, and the non-private ones."""
-    outcomes = [*plan.at(plan.focus), *sorted((o for o in plan.outcomes if o.epsilon is None), key=lambda o: o.regret)]
-    free = None if plan.free is None else plan.free.regret
-    rows: list[list[str]] = []
-    for one in outcomes:
-        name = one.policy if not one.delta else f"{one.policy} (delta {one.delta:.2g})"
-        privacy = "" if free is None or one.epsilon is None else number(max(one.regret - free, 0.0))
+    """Every policy at the epsilon in focus, and the non-private ones, by the upper end of the interval."""
+    free = sorted((o for o in plan.outcomes if o.epsilon is None), key=lambda o: o.interval[1])
+    rows = []
+    for one in [*plan.at(plan.focus), *free]:
+        name = one.label if not one.delta else f"{one.label} (delta {one.delta:.2g})"
         settled = "never" if one.settled is None else f"{one.settled:,}"
-        proven = "" if one.upper_value is None else f"{number(one.upper_value)}"
-        row = [name, one.trust, f"{number(one.regret)} ± {number(one.error)}", number(one.unlucky)]
-        rows.append([*row, f"{one.runs}", _percent(plan, one.regret), privacy, settled, proven])
-    columns = ["policy", "trust", "regret", "95 % quantile", "runs", "loss", "extra regret"]
-    columns += [f"{100 * SETTLED:.0f} % on best arm after", "upper bound"]
-    if not any(row[-1] for row in rows):  # all bounds are vacuous at this horizon
-        return columns[:-1], [row[:-1] for row in rows]
-    return columns, rows
+        rows.append(
+            [
+                name + (" (!)" if one.caution else ""),
+                one.trust,
+                number(one.regret),
+                f"{number(one.interval[0])} to {number(one.interval[1])}",
+                _percent(plan, one.regret),
+                number(one.tail.quantile),
+                number(one.tail.largest),
+                share_of(one.tail.disasters),
+                f"{one.runs:,}",
+                settled,
+            ]
+        )
+    columns = ["policy", "trust", "regret", "95 % interval", "loss", "95 % quantile", "largest", "disasters", "runs"]
+    return [*columns, f"{100 * SETTLED:.0f} % on best arm after"], rows
 
 
 def best_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
-    """The best policy of each trust model at each epsilon, with the lower bound."""
+    """The best policy of each trust model at each epsilon."""
     columns = ["epsilon"]
     for trust in plan.question.trusts:
-        columns += [f"best {trust}", "regret", "loss", "lower bound"]
+        columns += [f"best {trust}", "regret", "95 % interval", "loss"]
     rows = []
     for epsilon in sorted({o.epsilon for o in plan.outcomes if o.epsilon is not None}):
         row = [f"{epsilon:g}"]
         for trust in plan.question.trusts:
-            best, lower = plan.best(epsilon, trust), plan.lower(epsilon, trust)
-            least = "-" if lower is None else number(lower.value or 0.0)
+            best = plan.best(epsilon, trust)
             if best is None:
-                row += ["none", "", "", least]
+                row += ["none", "", "", ""]
             else:
-                regret = f"{number(best.regret)} ± {number(best.error)}"
-                row += [best.policy, regret, _percent(plan, best.regret), least]
+                ends = f"{number(best.interval[0])} to {number(best.interval[1])}"
+                row += [best.label, number(best.regret), ends, _percent(plan, best.regret)]
         rows.append(row)
     return columns, rows
 
@@ -170,18 +204,21 @@ def _percent(plan: Plan, regret: float) -> str:
     return f"{100 * loss:.1f} %" if loss >= 0.01 else f"{100 * loss:.2g} %"
 
 
-def _regret(plan: Plan, regret: float) -> str:
+def _amount(plan: Plan, regret: float) -> str:
     percent = _percent(plan, regret)
-    return f"{number(regret)} ({percent})" if percent else number(regret)
+    return f"{number(regret)} {plan.question.unit}" + (f" ({percent})" if percent else "")
 
 
-def _amount(plan: Plan, outcome: Outcome) -> str:
-    percent = _percent(plan, outcome.regret)
-    return f"{number(outcome.regret)} ± {number(outcome.error)}" + (f" ({percent})" if percent else "")
+def _loss(plan: Plan, outcome: Outcome) -> str:
+    """The regret with its unit, its share of what the best arm would pay, and its interval."""
+    low, high = outcome.interval
+    return f"{_amount(plan, outcome.regret)}, with 95 % confidence {number(low)} to {number(high)}"
 
 
 def _settling(plan: Plan, outcome: Outcome) -> str:
+    day = plan.question.per_day
     if outcome.settled is None:
-        return f"the best arm does not get {100 * SETTLED:.0f} % of the traffic within the horizon."
-    days = "" if plan.question.per_day is None else f" ({outcome.settled / plan.question.per_day:.1f} days)"
-    return f"the best arm gets {100 * SETTLED:.0f} % of the traffic after {outcome.settled:,} rounds{days}."
+        end = "" if day is None else f" of {plan.question.horizon / day:.3g} days"
+        return f"The best arm does not get {100 * SETTLED:.0f} % of the traffic within the horizon{end}."
+    days = "" if day is None else f" ({outcome.settled / day:.1f} days)"
+    return f"The best arm gets {100 * SETTLED:.0f} % of the traffic after {outcome.settled:,} rounds{days}."

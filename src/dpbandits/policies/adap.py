@@ -7,13 +7,14 @@ from dpbandits.curators import Batch
 from dpbandits.policies.policy import Parts, published
 
 PAPER = "Azize & Basu 2022"
+PRACTICAL = {"alpha": 1.0}  # the proofs ask alpha > 3; privacy does not depend on it
 COUNTS = (
     "the mean of an episode is over its n rewards (Lemma 1 divides by n-1), the first reward of an arm counts as one "
     "sample (Eq. 7-8 would give half), and noise is drawn once for each episode and kept"
 )
 
 
-@published(PAPER, COUNTS, cost="stint")
+@published(PAPER, COUNTS, cost="stint", practical=PRACTICAL)
 def adap_ucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     """AdaP-UCB: UCB on the private mean of each arm's last episode, episodes doubling in length.
 
@@ -31,7 +32,7 @@ def adap_ucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     return Parts(Doubling.start(arms, UCB.start(arms, alpha=alpha)), Batch.start(arms, epsilon=epsilon))
 
 
-@published(PAPER, COUNTS, cost="stint")
+@published(PAPER, COUNTS, cost="stint", practical=PRACTICAL)
 def adap_klucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     """AdaP-KLUCB: KL-UCB on the private mean of each arm's last episode, episodes doubling in length.
 
@@ -53,6 +54,7 @@ def adap_klucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     PAPER,
     COUNTS + "; the paper does not treat this index: its framework is applied to it as to the others",
     cost="stint",
+    practical=PRACTICAL,
 )
 def adap_imed(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     """AdaP-IMED: IMED on the private mean of each arm's last episode, raised by alpha log t / (epsilon s) and clipped.

@@ -53,6 +53,8 @@ def find(policy: str | Factory) -> Factory:
     """
     if callable(policy):
         return policy
+    if isinstance(policy, Policy):
+        raise InputError("policy", f"is made already: here its name or its function is needed, got {policy.name}")
     if not isinstance(policy, str):
         raise InputError("policy", f"must be a name or a function that makes one, got {policy!r:.80}")
     if ":" in policy:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, ParamSpec
 from dpbandits.checks import at_least, nearest
 from dpbandits.display import card, shortened
 from dpbandits.errors import InputError
-from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.privacy.guarantee import SHOWS, Guarantee
 from dpbandits.protocols import Agent, Curator
 
 __all__ = ["Cost", "Mechanism", "Parts", "Policy", "Traits", "published"]
@@ -44,6 +44,7 @@ class Traits:
     short: Mapping[str, Any] = field(default_factory=dict)  # options for an audit of few rounds; as private as others
     tight: Mapping[str, Any] = field(default_factory=dict)  # options with which all of epsilon is spent
     in_turns: bool = False  # whether a simulation plays the arms of an epoch in turns: the agent says how many
+    practical: Mapping[str, Any] = field(default_factory=dict)  # options that often lose less, outside the theorem
     caution: str = ""  # what goes badly wrong in a small share of the runs, and how often
     advised: Callable[[int], Mapping[str, Any]] | None = None  # options that a careful user sets, by the horizon
     title: str = ""  # as papers write it; empty: what its docstring begins with, before the colon
@@ -114,10 +115,13 @@ class Policy:
         return "\n".join(self._lines())
 
     def _repr_html_(self) -> str:
-        return card(self._lines(), self.guarantee.picture())
+        return card(self._lines(), self.guarantee.picture(), SHOWS)
 
     def _lines(self) -> list[str]:
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        settings = ", ".join(
+            f"{name}={f'{value:g}' if isinstance(value, float) else repr(value)}"
+            for name, value in self.settings.items()
+        )
         lines = [f"Policy: {self.name}({shortened(settings, 90)})", f"  {self.traits.paper}"]
         promise = self.guarantee
         lines.append("  not private" if promise.trust == "none" else f"  {promise.trust} privacy, {promise.size}")

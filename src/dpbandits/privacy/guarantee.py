@@ -9,6 +9,9 @@ from typing import Any
 
 from dpbandits.display import card, shortened, sparkline
 
+#: What the picture of a guarantee shows.
+SHOWS = "the best adversary: detections (up) against false alarms (right)"
+
 IN_RANGE = "rewards are clipped to [0, 1] inside the curator"
 ANY_REAL = "any reward: it passes through the logistic function inside the curator"
 FROM_LOG = "computed from the log itself"
@@ -90,7 +93,7 @@ class Guarantee:
         )
 
     def _repr_html_(self) -> str:
-        return card([shortened(self.in_short), str(self)], self.picture())
+        return card([shortened(self.in_short), str(self)], self.picture(), SHOWS)
 
     def picture(self) -> str:
         """How often the best adversary detects a reward (up) at each rate of false alarms (right)."""

@@ -16,6 +16,7 @@ from dpbandits.formats import amount, estimate, plural
 from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, nth_look, show_legend
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.simulation.settings import Simulation
+from dpbandits.simulation.tails import Tail, tail_of
 from dpbandits.types import Floats, Integers
 
 if TYPE_CHECKING:
@@ -114,17 +115,14 @@ class Trace:
 
     @property
     def label(self) -> str:
-        """The policy and the level at which it runs."""
-        return self._at_level(self.policy)
+        """The policy, as papers write it, and the level at which it runs."""
+        title, epsilon = self.simulation.policy.title, self.options.get("epsilon")
+        return title if epsilon is None else f"{title} (ε = {epsilon:g})"
 
     @property
-    def title(self) -> str:
-        """The same as papers write it, for figures."""
-        return self._at_level(self.simulation.policy.title)
-
-    def _at_level(self, name: str) -> str:
-        epsilon = self.options.get("epsilon")
-        return name if epsilon is None else f"{name} (ε = {epsilon:g})"
+    def tail(self) -> Tail:
+        """How badly runs go: a high quantile of the final regret, the largest, and the share of disasters."""
+        return tail_of(self.final_regret)
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``dpbandits simulate --json`` prints."""
@@ -154,6 +152,9 @@ class Trace:
                 "regret_mean": float(regret[:, -1].mean()),
                 "regret_stderr": stderr[-1],
                 "regret_max": float(regret[:, -1].max()),
+                "regret_quantiles": {str(q): float(np.quantile(regret[:, -1], q)) for q in QUANTILES},
+                "disasters": self.tail.disasters,
+                "tail": self.tail.to_json(),
                 "pulls_mean": pulls.tolist(),
                 "pulls": dict(zip(self.names, pulls.tolist(), strict=True)),
                 "best_arm": list(self.best_arms) if len(self.best_arms) > 1 else self.best_arms[0],
@@ -192,6 +193,7 @@ class Trace:
         share = f"{'they' if some else 'it'} got {100 * self.best_arm_fraction:.1f} % of the rounds"
         return [
             f"regret {mean}{' (standard error)' if '±' in mean else ''}, at most {amount(float(final.max()))}",
+            *([str(self.tail)] if self.runs > 1 else []),
             f"{best}, found in {self.found} of {plural(self.runs, 'run')}; {share}",
         ]
 
@@ -199,7 +201,11 @@ class Trace:
         return "\n".join(self._lines())
 
     def _repr_html_(self) -> str:
-        return card(self._lines(), sparkline(self.regret.mean(axis=0).tolist(), np.log(self.checkpoints).tolist()))
+        return card(
+            self._lines(),
+            sparkline(self.regret.mean(axis=0).tolist(), np.log(self.checkpoints).tolist()),
+            "mean regret over log t",
+        )
 
     def _lines(self) -> list[str]:
         about = f"{self.label} on {shortened(self.simulation.arms.text, 48)}"
@@ -238,7 +244,7 @@ class Trace:
         (line,) = ax.plot(
             self.checkpoints,
             mean,
-            label=label or self.title,
+            label=label or self.label,
             color=COLOURS[drawn.colour],
             linestyle=DASHES[drawn.dashes],
             marker=MARKERS[drawn.marker] or None,

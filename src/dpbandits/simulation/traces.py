@@ -11,6 +11,7 @@ from dpbandits.display import shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.formats import amount, estimate
 from dpbandits.plotting import Line, draw_lines, look, show_legend
+from dpbandits.simulation.tails import share_of
 from dpbandits.simulation.trace import Trace
 
 if TYPE_CHECKING:
@@ -19,16 +20,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Traces"]
 
-COLUMNS = ("policy", "mean regret", "largest regret", "best arm", "privacy")
+COLUMNS = ("policy", "mean regret", "95 % quantile", "largest regret", "disasters", "best arm", "privacy")
 
 
 class Traces(dict[str, Trace]):
     """Traces by label. Printed, they are a table; ``plot`` draws them on one set of axes.
 
+    A disaster is a run that lost more than ten times the median of all runs.
+
     >>> from dpbandits.simulation import simulate
     >>> Traces({"UCB1": simulate("ucb1", arms={"red": 0.9, "green": 0.6}, horizon=1000, runs=10, seed=0)})
-    policy  mean regret  largest regret  best arm                privacy
-    UCB1    22.2 ± 1.3   28.2            red, found in 10 of 10  not private
+    policy  mean regret  95 % quantile  largest regret  disasters  best arm                privacy
+    UCB1    22.2 ± 1.3   27.8           28.2            0 %        red, found in 10 of 10  not private
     """
 
     columns = COLUMNS
@@ -107,7 +110,9 @@ def _row(trace: Trace) -> list[str]:
     best = shortened(", ".join(trace.best_arms), 40)
     return [
         estimate(float(final.mean()), float(trace.stderr[-1])),
+        amount(trace.tail.quantile),
         amount(float(final.max())),
+        share_of(trace.tail.disasters),
         f"{best}, found in {trace.found} of {trace.runs}",
         promise.in_short if promise.void or promise.trust == "none" else f"{promise.trust}, {promise.size}",
     ]

@@ -13,8 +13,8 @@ from dpbandits.experiments.claims import (
     NOT_REPRODUCED,
     REPRODUCED,
     Claim,
-    Comparison,
     Finding,
+    Part,
     orderings,
     ratio,
     regret,
@@ -128,7 +128,7 @@ def _shapes(traces: Mapping[str, Trace]) -> Finding:
         late = traces[name].regret[:, traces[name].checkpoints >= HORIZON / 10]
         share = float((np.diff(late, axis=1) > 0).mean())
         verdict = REPRODUCED if low <= share <= high else NOT_REPRODUCED
-        comparisons.append(Comparison(LABELS[name], verdict, f"{100 * share:.1f} %"))
+        comparisons.append(Part(LABELS[name], verdict, f"{100 * share:.1f} %"))
     return SHAPES.finding(*comparisons)
 
 

@@ -10,7 +10,7 @@ from dpbandits.errors import MissingExtraError
 from dpbandits.experiments.azize2022.fig2 import HORIZON, MEANS
 from dpbandits.experiments.azize2022.four_algorithms import EPSILONS
 from dpbandits.experiments.cells import Cell
-from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, Claim, Comparison, Finding
+from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, Claim, Finding, Part
 from dpbandits.experiments.panels import Table
 from dpbandits.simulation import Trace
 
@@ -99,8 +99,8 @@ def _example() -> Finding:
     at, free = (_printed(EXAMPLE_ARMS, EXAMPLE_HORIZON, epsilon) for epsilon in (0.05, 1e6))
     exact = edge(lambda epsilon: _printed(EXAMPLE_ARMS, EXAMPLE_HORIZON, epsilon))
     return EXAMPLE.finding(
-        Comparison("threshold", REPRODUCED if f"{stated:.1g}" == "0.05" else NOT_REPRODUCED, f"{stated:.4f}"),
-        Comparison("bound", REPRODUCED if at == free else NOT_REPRODUCED, f"{at:.1f} at 0.05, {free:.1f} without"),
+        Part("threshold", REPRODUCED if f"{stated:.1g}" == "0.05" else NOT_REPRODUCED, f"{stated:.4f}"),
+        Part("bound", REPRODUCED if at == free else NOT_REPRODUCED, f"{at:.1f} at 0.05, {free:.1f} without"),
         explanation=f"It is so from {exact:.4f} on.",
     )
 
@@ -114,10 +114,8 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     higher = REPRODUCED if (private or 0.0) > (large or 0.0) else NOT_REPRODUCED
     return [
         FREE.finding(
-            Comparison(
-                "above", REPRODUCED if small == large else NOT_REPRODUCED, f"{small:.1f} at 0.1, {large:.1f} at 1"
-            ),
-            Comparison("below", higher, f"{private:.1f} at {meet / 10:.2g}"),
+            Part("above", REPRODUCED if small == large else NOT_REPRODUCED, f"{small:.1f} at 0.1, {large:.1f} at 1"),
+            Part("below", higher, f"{private:.1f} at {meet / 10:.2g}"),
         ),
         _equal(THRESHOLD, meet, 131 / 27 * math.sqrt((arms - 1) / HORIZON)),
         _example(),

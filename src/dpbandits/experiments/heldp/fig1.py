@@ -11,9 +11,9 @@ from dpbandits.experiments.claims import (
     NOT_REPRODUCED,
     REPRODUCED,
     Claim,
-    Comparison,
     Estimate,
     Finding,
+    Part,
     at_most,
     below,
     growth,
@@ -243,7 +243,7 @@ def _silent() -> Finding:
     for text in THRESHOLDS:
         share = 1.0 - parse_levels(text).accepted(0.0, strictly=True)
         verdict = REPRODUCED if abs(share - 0.2) <= 0.005 else NOT_REPRODUCED
-        comparisons.append(Comparison(text, verdict, f"{100 * share:.1f} %"))
+        comparisons.append(Part(text, verdict, f"{100 * share:.1f} %"))
     return SILENT.finding(*comparisons)
 
 

@@ -15,9 +15,9 @@ from dpbandits.experiments.claims import (
     REPRODUCED,
     UNDECIDED,
     Claim,
-    Comparison,
     Estimate,
     Finding,
+    Part,
     only_in_full,
     orderings,
     regret,
@@ -115,13 +115,13 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     return [first, orderings(CHOICE, pairs)]
 
 
-def _near(ours: Estimate) -> Comparison:
+def _near(ours: Estimate) -> Part:
     """Whether R^2 is at most 0.001 away from the printed one."""
     if abs(ours.value - PRINTED) + ours.margin <= MATTERS:
-        return Comparison("", REPRODUCED, str(ours))
+        return Part("", REPRODUCED, str(ours))
     if abs(ours.value - PRINTED) - ours.margin > MATTERS:
-        return Comparison("", NOT_REPRODUCED, str(ours))
-    return Comparison("", UNDECIDED, str(ours), runs_needed(Estimate(MATTERS, ours.error, ours.runs)))
+        return Part("", NOT_REPRODUCED, str(ours))
+    return Part("", UNDECIDED, str(ours), runs_needed(Estimate(MATTERS, ours.error, ours.runs)))
 
 
 def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:

@@ -63,6 +63,7 @@ TOGETHER = Claim(
     "Appendix B, Fig. 2 (a)",
     ONE_HORIZON,
     TOLERANCE,
+    known={"": "The ratio of LDP-UCB-LS leaves 15 before that of LDP-UCB-BS reaches 10."},
 )
 
 

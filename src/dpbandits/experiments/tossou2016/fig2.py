@@ -15,9 +15,9 @@ from dpbandits.experiments.claims import (
     REPRODUCED,
     UNDECIDED,
     Claim,
-    Comparison,
     Estimate,
     Finding,
+    Part,
     below,
     mean,
     orderings,
@@ -76,7 +76,7 @@ PARALLEL = Claim(
     "growth of the mean gap over the last half of the rounds, in each panel",
     "growth by as much as UCB's own regret in these rounds would matter; upper ends are empirical Bernstein's, which "
     "hold with heavy tails",
-    known=dict.fromkeys(("(a)", "(c)"), LOCKED_OUT),
+    known={"(a)": LOCKED_OUT},
 )
 PARALLEL_MEDIAN = Claim(
     "int-gap-median",
@@ -211,7 +211,7 @@ def _parallel(traces: Mapping[str, Trace]) -> Finding:
             verdict, lacks = NOT_REPRODUCED, ""
         else:
             verdict, lacks = UNDECIDED, "More runs are needed: rare runs decide the mean."
-        comparisons.append(Comparison(f"({letter})", verdict, text, lacks))
+        comparisons.append(Part(f"({letter})", verdict, text, lacks))
     return PARALLEL.finding(*comparisons)
 
 
@@ -229,7 +229,7 @@ def _parallel_median(traces: Mapping[str, Trace]) -> Finding:
         ucb, least, most = _median(_late(traces[f"{letter}:ucb1"]))
         text = f"{middle - ucb:,.3g} ({low - most:,.3g} to {high - least:,.3g}), UCB's own {ucb:,.3g}"
         verdict = REPRODUCED if high - least <= ucb else NOT_REPRODUCED if low - most > ucb else UNDECIDED
-        comparisons.append(Comparison(f"({letter})", verdict, text, "More runs are needed."))
+        comparisons.append(Part(f"({letter})", verdict, text, "More runs are needed."))
     return PARALLEL_MEDIAN.finding(*comparisons)
 
 
@@ -242,7 +242,7 @@ def _catches(traces: Mapping[str, Trace]) -> Finding:
     return CATCHES.finding(*comparisons)
 
 
-def _consistent(traces: Mapping[str, Trace], letter: str, name: str) -> Comparison:
+def _consistent(traces: Mapping[str, Trace], letter: str, name: str) -> Part:
     final = traces[f"{letter}:many:{name}"].final_regret
     n, far = final.size, int(np.sum(final > final.min() + PRINTED_RANGE))
     low = float(betaincinv(far, n - far + 1, ERROR_RATE / 2)) if far else 0.0
@@ -250,7 +250,7 @@ def _consistent(traces: Mapping[str, Trace], letter: str, name: str) -> Comparis
     chance, least, most = ((1 - share) ** PRINTED_RUNS for share in (far / n, high, low))
     verdict = REPRODUCED if least > 0.5 else NOT_REPRODUCED if most < 0.5 else UNDECIDED
     text = f"a chance of {100 * chance:.0f} % ({100 * least:.0f} to {100 * most:.0f} %)"
-    return Comparison(f"({letter}) {name}", verdict, text, "This depends on the runs: about even, or too few runs.")
+    return Part(f"({letter}) {name}", verdict, text, "This depends on the runs: about even, or too few runs.")
 
 
 def _private_ucb_range(traces: Mapping[str, Trace]) -> Finding:
