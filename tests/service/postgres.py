@@ -82,7 +82,11 @@ class Postgres:
     def stop(self) -> None:
         if self.process is not None:
             self.process.send_signal(signal.SIGINT)  # fast: clients are disconnected
-            self.process.wait(30)
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.send_signal(signal.SIGQUIT)  # at once: the next start recovers
+                self.process.wait(60)
             self.process = None
 
     def database(self) -> str:

@@ -12,6 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
 
@@ -105,7 +107,9 @@ class Store:
             config = Config()
             config.set_main_option("script_location", "dpbandits.service:migrations")
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            latest = ScriptDirectory.from_config(config).get_current_head()
+            if MigrationContext.configure(connection).get_current_revision() != latest:
+                command.upgrade(config, "head")
 
     @contextmanager
     def opened(self) -> Iterator[Connection]:
