@@ -174,6 +174,8 @@ def d_eps(x: float, y: float, epsilon: float) -> float:
 
     >>> round(d_eps(0.1, 0.8, 0.5), 6), round(d_eps(0.1, 0.8, 50.0) - kl(0.1, 0.8), 6), d_eps(-1.0, 0.0, 2.0)
     (0.328009, 0.0, 2.0)
+    >>> d_eps(0.5, 1.0, 50.0)
+    25.0
     """
     if x > y:
         x, y = 1.0 - x, 1.0 - y
@@ -181,7 +183,8 @@ def d_eps(x: float, y: float, epsilon: float) -> float:
     normal = 1.0 - y + shrunk
     if normal <= 0.0 or x * normal >= shrunk:
         return kl_across(x, y - x)
-    return -epsilon * x - math.log1p(y * math.expm1(-epsilon))
+    log_normal = math.log1p(y * math.expm1(-epsilon)) if normal > 0.5 else math.log(normal)  # both are exact there
+    return -epsilon * x - log_normal
 
 
 def d_eps_slope(x: float, y: float, epsilon: float) -> tuple[float, float]:

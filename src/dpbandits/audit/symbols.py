@@ -2,8 +2,8 @@
 
 A ``Num`` is ``const + factor * sum(coefficient * term)`` with exact rational coefficients. Its terms are rewards,
 noises, and numbers that are public. Arithmetic with plain numbers keeps it so. Whatever would turn it into a plain
-number (a comparison, ``float``, ``int``, ``hash``, ``str`` ..) goes to its ``Accounts``. The log answers, follows both
-answers, or refuses; nothing is ever answered silently.
+number (a comparison, ``float``, ``int``, ``hash``, ``str`` ..) goes to its ``Accounts``. They answer, follow both
+answers, or refuse. Nothing is answered silently.
 """
 
 from __future__ import annotations
