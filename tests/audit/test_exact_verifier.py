@@ -35,9 +35,9 @@ CENTRAL = [name for name in PRIVATE if lookup.sample(name).guarantee.trust == "c
 def test_every_private_policy_is_proved_at_every_level(name: str, epsilon: float) -> None:
     """The worst case is the claim itself, but where less is spent by design."""
     policy = lookup.sample(name, epsilon=epsilon, horizon=32, **lookup.traits(name).tight)
-    if name in ("heldp-ucb-b", "heldp-ucb-bs", "heldp-ucb-l", "heldp-ucb-ls"):
-        policy = lookup.sample(name, epsilon_min=epsilon)
-    verdict = verify(policy, horizon=None if policy.guarantee.trust == "local" or policy.guarantee.delta else 32)
+    claim = epsilon if policy.guarantee.epsilon is None else None
+    rounds = None if policy.guarantee.trust == "local" or policy.guarantee.delta else 32
+    verdict = verify(policy, horizon=rounds, claim=claim)
     if verdict.verdict in ("refused", "not refuted") and "not Laplace" in verdict.reason:
         return
     assert verdict.verdict in (("proved", "vacuous") if verdict.delta else ("proved",)), f"{verdict}"
