@@ -478,3 +478,16 @@ def test_an_epoch_longer_than_any_run_ends_with_the_run() -> None:
     settings: dict[str, Any] = {"arms": [0.9, 0.5], "epsilon": 1, "scale": 1e300, **COMMON}
     quick, plain = (dp.simulate("dp-se", engine=engine, **settings) for engine in ("compiled", "python"))
     assert np.array_equal(quick.pulls, plain.pulls)
+
+
+def test_help_shows_what_there_is() -> None:
+    code = "import pydoc, dpbandits; print(pydoc.plain(pydoc.render_doc(dpbandits)))"
+    text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for name in ("simulate(", "compare(", "plan(", "class Session"):
+        assert name in text
+
+
+def test_traces_can_be_asked_whether_they_are_the_same() -> None:
+    one, two = (dp.simulate("imed", arms=[0.9, 0.5], **COMMON) for _ in range(2))
+    assert one == one
+    assert (one == two) is False

@@ -81,7 +81,7 @@ def measure(*, quick: bool = False, progress: Callable[[int, int], None] | None 
         *(lambda name=name: _noisy(name, horizon) for name in _costing("noise")),
         *(lambda name=name: _counter(name, horizon) for name in _costing("counter")),
         *(lambda name=name: _stints(name, horizon) for name in _costing("stint")),
-        lambda: _kl_ucb(10**4 if quick else 10**5),
+        *(lambda name=name: _divergences(name, 10**4 if quick else 10**5) for name in _costing("divergence")),
         *(lambda name=name: _delayed(name, horizon // 100) for name in ("ldp-ucb-b", "adap-ucb")),
         *(lambda name=name: _live(name, 500 if quick else 5000) for name in _local()),
         lambda: _river(2_000 if quick else 20_000),
@@ -178,11 +178,11 @@ def _stints(name: str, horizon: int) -> Iterator[Row]:
     yield Row(f"{name}, T={horizon:.0e}, through simulate()", f"{rate:.1e} rounds/s", ">= 1e9 rounds/s", rate >= 1e9)
 
 
-def _kl_ucb(horizon: int) -> Iterator[Row]:
+def _divergences(name: str, horizon: int) -> Iterator[Row]:
     arms = "@azize2022-c1"
-    rate, plain = (horizon / _run("kl-ucb", horizon, plain=plain, arms=arms) for plain in (False, True))
+    rate, plain = (horizon / _run(name, horizon, plain=plain, arms=arms) for plain in (False, True))
     yield Row(
-        f"kl-ucb, 5 arms, T={horizon:.0e} (plain loop: {plain / 1e6:.1f} M)",
+        f"{name}, 5 arms, T={horizon:.0e} (plain loop: {plain / 1e6:.1f} M)",
         f"{rate / 1e6:.1f} M rounds/s",
         ">= 4 M rounds/s",
         rate >= 4e6,

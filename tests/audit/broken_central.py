@@ -660,7 +660,7 @@ class OnExactNoise(Pair):
 
 
 def _shallow(arms: int, epsilon: float) -> Any:
-    return ShallowTree.start(arms, epsilon=epsilon, horizon=255, width_factor=1.0)
+    return ShallowTree.start(arms, epsilon=epsilon, horizon=127, width_factor=1.0)
 
 
 def _half(arms: int, epsilon: float) -> Any:
@@ -671,7 +671,7 @@ def _dropping(arms: int) -> Any:
     return Elimination.start(arms, epsilon=1.0, beta=0.9, scale=1e-6)
 
 
-shallow_tree = broken(8.0 / 7.0, _shallow, lambda arms: UCB.start(arms))("shallow_tree")
+shallow_tree = broken(7.0 / 6.0, _shallow, lambda arms: UCB.start(arms))("shallow_tree")
 half_hybrid = broken(LEAK, _half, lambda arms: UCB.start(arms))("half_hybrid")
 on_exact_noise = broken(2.0, start(OnExactNoise))("on_exact_noise")
 elimination_scaled = broken(2.0, start(Scaled), _dropping)("elimination_scaled")

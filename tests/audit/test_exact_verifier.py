@@ -17,7 +17,7 @@ from dpbandits.audit.instruments import NotVerifiableError, Tape
 from dpbandits.audit.memory import check, check_apart, symbolic
 from dpbandits.audit.proof import fresh, prove
 from dpbandits.audit.reading import read_curator
-from dpbandits.audit.symbols import Log, Num, Poison, Refused, Used, Varies
+from dpbandits.audit.symbols import Accounts, Num, Poison, Refused, Used, Varies
 from dpbandits.curators import Batch, Hybrid
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments import Scripted
@@ -251,12 +251,12 @@ def test_a_draw_keeps_account_of_what_is_done_to_it() -> None:
     assert -draw <= 0.0
 
 
-def _reward(log: Log, number: int = 0) -> Num:
+def _reward(log: Accounts, number: int = 0) -> Num:
     return Num(log, 0.0, 1, {("reward", number, "unit"): 1}, 1.0)
 
 
 def test_symbols_add_up_and_cost_what_they_should() -> None:
-    log = Log()
+    log = Accounts()
     total = 2.0 * _reward(log) + np.float64(1.0) - _reward(log, 1) / 4 + log.noise(2.0)
     log.release(total)
     assert {term[1]: costs for term, costs in log.costs.items()} == {0: (1.0,), 1: (0.125,)}
@@ -281,11 +281,11 @@ def test_symbols_add_up_and_cost_what_they_should() -> None:
 )  # fmt: skip
 def test_a_bare_reward_never_becomes_a_plain_number(use: Any) -> None:
     with pytest.raises((Refused, TypeError)):
-        use(_reward(Log()))
+        use(_reward(Accounts()))
 
 
 def test_certain_comparisons_are_answered_and_noisy_ones_followed() -> None:
-    log = Log()
+    log = Accounts()
     assert _reward(log) >= 0.0
     assert not _reward(log) > 1.0
     assert -math.inf < _reward(log)

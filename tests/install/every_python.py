@@ -24,7 +24,7 @@ def pythons() -> Iterator[tuple[str, Path]]:
         named = shutil.which(f"python{version}")
         kept = sorted(pyenv.glob(f"{version}.*/bin/python"))
         candidates = [*kept, *([Path(named)] if named else [])]
-        working = [path for path in candidates if _quiet([path, "-c", "import ensurepip, venv"]).returncode == 0]
+        working = [path for path in candidates if _works(path)]
         if working:
             yield version, working[0]
 

@@ -28,7 +28,7 @@ class Answered(NamedTuple):
     probabilities: tuple[float, float]
 
 
-class Uniform:
+class OneUniform:
     """A source with one uniform number."""
 
     def __init__(self, number: float) -> None:
@@ -70,7 +70,7 @@ def _law(curator: Any, reward: float, level: float) -> dict[str, tuple[int, int]
     last = ""
     kept = copy.deepcopy(curator)
     for step in range(STEPS):
-        answer = repr(kept.respond(reward, level, Uniform((step + 0.5) / STEPS)))
+        answer = repr(kept.respond(reward, level, OneUniform((step + 0.5) / STEPS)))
         share, borders = found.get(answer, (0, 1))
         found[answer] = (share + 1, borders + (answer != last))
         last = answer

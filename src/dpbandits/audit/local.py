@@ -19,7 +19,7 @@ from dpbandits import numerics
 from dpbandits.audit.functions import stand_ins
 from dpbandits.audit.memory import cells, check, copied, named_arrays, symbolic
 from dpbandits.audit.reading import read_curator, substituted
-from dpbandits.audit.symbols import NOISE, REWARD, Log, Num, Poison, Refused, Tape, exact, outcome
+from dpbandits.audit.symbols import NOISE, REWARD, Accounts, Num, Poison, Refused, SymbolicNoise, exact, outcome
 
 __all__ = ["OFF_THE_LINE", "Pair", "worst_pair"]
 
@@ -84,7 +84,7 @@ class Pair(NamedTuple):
     on_grid: bool = True  # whether Laplace noise is around a whole multiple of a reward on the grid
 
 
-class Path(Log):
+class Path(Accounts):
     """One way through ``respond``: where the reward is on it, and where each uniform number is."""
 
     def __init__(self, forced: list[bool]) -> None:
@@ -214,7 +214,7 @@ class Path(Log):
         return total
 
 
-class Draws(Tape):
+class DeviceNoise(SymbolicNoise):
     """The source of noise of a device: uniform numbers and Laplace noise."""
 
     log: Path
@@ -230,12 +230,12 @@ class Draws(Tape):
         return self.random(size) * (high - low) + low
 
 
-class Device:
+class SymbolicDevice:
     """What the verifier needs of a curator: its ``respond``, with the verifier's own functions in it."""
 
     def __init__(self, curator: Any) -> None:
         check(curator, "curator")
-        self.tape = Draws(Path([]))
+        self.tape = DeviceNoise(Path([]))
         theirs = {**stand_ins(self.tape), numerics.unit: numerics.unit, numerics.on_grid: _on_grid}
         self.curator = symbolic(substituted(curator, read_curator(curator, "respond"), theirs), self.tape)
         for _, array in named_arrays(self.curator):
@@ -358,7 +358,7 @@ def worst_pair(curator: Any, level: float | None, claim: float) -> Pair:
     ``Refused`` if the law of the response cannot be computed.
     """
     at = Poison("the user's level, although all users have one epsilon") if level is None else level
-    device = Device(curator)
+    device = SymbolicDevice(curator)
     laws = device.laws(at)
     pairs = [_loss(one, two, claim) for one, two in itertools.combinations(laws, 2)]
     known = [pair for pair in pairs if pair is not None]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from dpbandits.audit.functions import stand_ins
 from dpbandits.audit.memory import cells, check, check_apart, copied, named_arrays, public, same, symbolic
 from dpbandits.audit.reading import FEEDS, read_agent, read_curator, substituted
-from dpbandits.audit.symbols import REWARD, Log, Num, Poison, Refused, Tape, Used, Varies, added
+from dpbandits.audit.symbols import REWARD, Accounts, Num, Poison, Refused, SymbolicNoise, Used, Varies, added
 from dpbandits.policies.policy import Policy
 
 __all__ = ["Proof", "State", "fresh", "prove", "step"]
@@ -46,8 +46,8 @@ class State(NamedTuple):
     """A curator on symbols, and what is public of it."""
 
     curator: Any
-    log: Log
-    tape: Tape  # the curator may hold it, so it is one for all states
+    log: Accounts
+    tape: SymbolicNoise  # the curator may hold it, so it is one for all states
 
 
 def prove(policy: Policy, horizon: int) -> Proof:
@@ -71,8 +71,8 @@ def prove(policy: Policy, horizon: int) -> Proof:
 
 def fresh(curator: Any, functions: set[Any]) -> State:
     """The curator on symbols, before the first round."""
-    log = Log()
-    tape = Tape(log)
+    log = Accounts()
+    tape = SymbolicNoise(log)
     return State(symbolic(substituted(curator, functions, stand_ins(tape)), tape), log, tape)
 
 
@@ -136,7 +136,7 @@ def _show(state: State, before: list[Any]) -> None:
                 flat[k] = shown[id(cell)]
 
 
-def _proof(logs: Iterable[Log], how: str, horizon: int, complete: bool, arms: int = 1) -> Proof:
+def _proof(logs: Iterable[Accounts], how: str, horizon: int, complete: bool, arms: int = 1) -> Proof:
     """The worst of these logs. Rewards are numbered by round, or by round and arm."""
     worst, text, tight, on_grid, every = 0.0, "nothing is released", True, True, set()
     for log in logs:
@@ -189,7 +189,7 @@ def each_arm_alone(start: State, arms: int, horizon: int) -> Proof | None:
       are in no other, by induction over stints. A raw cell that is left different is poison from the start as well: it
       may be overwritten, and must not be used before.
     """
-    found: list[Log] = []
+    found: list[Accounts] = []
     try:
         for arm in range(arms):
             logs = _alone(start, arm, arms, horizon, stints=False, dead=set())
@@ -205,7 +205,7 @@ def each_arm_alone(start: State, arms: int, horizon: int) -> Proof | None:
     return _proof(found, "every sequence of arms and ends of stints, by each arm alone", horizon, True)
 
 
-def _alone(start: State, arm: int, arms: int, horizon: int, *, stints: bool, dead: set[int]) -> list[Log] | None:
+def _alone(start: State, arm: int, arms: int, horizon: int, *, stints: bool, dead: set[int]) -> list[Accounts] | None:
     """The runs of one arm. None if the argument fails; then ``dead`` has got the cells that were left different."""
     state = _copy(start)
     own: list[bool] = []
@@ -250,7 +250,7 @@ def stint_by_stint(start: State, arms: int, horizon: int) -> Proof | None:
     So the next start stands for all lengths of all stints before, by induction over stints.
     """
     rounds = min(horizon, MOST_STINTS)
-    found: list[Log] = []
+    found: list[Accounts] = []
     try:
         for arm in range(arms):
             state, own = _copy(start), []
@@ -298,7 +298,7 @@ def _one_stint(start: State, first: int, arm: int, rounds: int, own: list[bool])
 
 def _next_start(start: State, ended: list[State]) -> State:
     """What all of these states have in common, with nothing known of the rest but that it is public."""
-    log = Log()
+    log = Accounts()
     made = State(copied(ended[0].curator), log, start.tape)
     every = [cells(state.curator) for state in ended]
     place = 0
@@ -381,7 +381,7 @@ def _merged(before: State, played: list[State], t: int) -> State | None:
     return made
 
 
-def _together(alternatives: list[Any], t: int, log: Log) -> Any:
+def _together(alternatives: list[Any], t: int, log: Accounts) -> Any:
     """One number for what a cell holds after each of the arms was played; None if there is none."""
     first, arms = alternatives[0], len(alternatives)
     if not any(isinstance(one, Num) for one in alternatives):

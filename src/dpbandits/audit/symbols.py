@@ -2,7 +2,7 @@
 
 A ``Num`` is ``const + factor * sum(coefficient * term)`` with exact rational coefficients. Its terms are rewards,
 noises, and numbers that are public. Arithmetic with plain numbers keeps it so. Whatever would turn it into a plain
-number (a comparison, ``float``, ``int``, ``hash``, ``str`` ..) goes to its ``Log``. The log answers, follows both
+number (a comparison, ``float``, ``int``, ``hash``, ``str`` ..) goes to its ``Accounts``. The log answers, follows both
 answers, or refuses; nothing is ever answered silently.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-__all__ = ["Log", "Num", "Poison", "Refused", "Tape", "Used", "Varies", "exact", "outcome", "span"]
+__all__ = ["Accounts", "Num", "Poison", "Refused", "SymbolicNoise", "Used", "Varies", "exact", "outcome", "span"]
 
 #: ("reward", number, what brought it into [0, 1], "" if nothing did), ("noise", number) or ("public", number).
 Term: TypeAlias = tuple[Any, ...]
@@ -85,7 +85,7 @@ class Num:
 
     def __init__(
         self,
-        log: Log,
+        log: Accounts,
         const: float,
         factor: Exact,
         terms: dict[Term, Exact],
@@ -313,7 +313,7 @@ def span(form: Num) -> tuple[float, float]:
     return low, form.const + float(sum(c for c in coefficients if c > 0))
 
 
-class Log:
+class Accounts:
     """What is public, and what each reward has paid for it.
 
     ``shift[j][i]`` says by how much noise j must move, for a unit of reward i, so that everything that is public stays
@@ -335,9 +335,9 @@ class Log:
         self.taken: list[bool] = []
         self.where = ""
 
-    def copy(self) -> Log:
+    def copy(self) -> Accounts:
         """The same knowledge, for another path."""
-        other = Log()
+        other = Accounts()
         other.scales, other.shift, other.costs = list(self.scales), dict(self.shift), dict(self.costs)
         other.peaks, other.leak = list(self.peaks), self.leak
         other.tight, other.on_grid = self.tight, self.on_grid
@@ -427,10 +427,10 @@ class Log:
         raise Refused(f"{self.where}: {what} is turned into a plain one ({how}) inside the curator")
 
 
-class Tape:
+class SymbolicNoise:
     """In the place of a curator's source of noise: Laplace noise, one number at a time, and nothing else."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Accounts) -> None:
         self.log = log
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:

@@ -171,7 +171,7 @@ def _domain(found: Known, delta: float) -> str:
     ways = ", or ".join(sorted({proof.how for _, proof in found.proofs}))
     return (
         f"an adversary who sees every release{how}; every reward, also NaN and infinite ones, and every change of one; "
-        f"{ways}; {arms}; one reward at a time; Laplace noise on real numbers, and exact noise"
+        f"{ways}; {arms}; one reward at a time; Laplace noise on real numbers, or exact noise"
     )
 
 

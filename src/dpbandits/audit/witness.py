@@ -21,7 +21,7 @@ import numpy as np
 
 from dpbandits.audit.memory import check, named_arrays, public, symbolic
 from dpbandits.audit.reading import read_curator, substituted
-from dpbandits.audit.symbols import NOISE, Log, Num, Refused, Tape, Used, outcome, plain
+from dpbandits.audit.symbols import NOISE, Accounts, Num, Refused, SymbolicNoise, Used, outcome, plain
 from dpbandits.exact import SystemNoise
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE
@@ -66,7 +66,7 @@ class Witness(NamedTuple):
     at_once: bool  # whether nothing noisy is shown before it, so that it always happens
 
 
-class Chosen(Log):
+class Chosen(Accounts):
     """Noisy numbers become plain ones when they are shown: those given, or else chosen in units of their scale."""
 
     def __init__(self, targets: Sequence[float], numbers: Sequence[float] | None) -> None:
@@ -111,7 +111,7 @@ class Chosen(Log):
         return self.settle(form, ("looked at",))
 
 
-class Noise(Tape):
+class ChosenNoise(SymbolicNoise):
     """As a curator's source of noise; it can also draw several numbers at once."""
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
@@ -144,7 +144,7 @@ class Stage:
 
     def __init__(self, policy: Policy) -> None:
         check(policy.curator, "curator")
-        self.policy, self.tape, self.curator = policy, Noise(Log()), policy.curator
+        self.policy, self.tape, self.curator = policy, ChosenNoise(Accounts()), policy.curator
         self.played = 0  # rounds
         try:  # exact noise of its own comes from the tape too
             functions = read_curator(policy.curator)

@@ -24,7 +24,7 @@ from dpbandits.exact import LocalCurator
 from dpbandits.exact.probability import WORD
 from dpbandits.exact.responses import LAPLACE_GRID
 
-__all__ = ["REWARDS", "Found", "Law", "law_of"]
+__all__ = ["REWARDS", "Found", "WordsFound", "law_of"]
 
 #: Rewards with which the call is driven: both ends, some between, and what must be clamped.
 REWARDS: tuple[Any, ...] = (0.0, 1.0, 0.5, 0.25, 7.0, -1.0, 1e308, -1e308, math.inf, -math.inf, math.nan, None)
@@ -64,7 +64,7 @@ class Found(NamedTuple):
         return self.low + Fraction(1, 1 << WORD * len(self.words))
 
 
-class Law(NamedTuple):
+class WordsFound(NamedTuple):
     """What was found. Without ``faults`` the loss is the curator's own epsilon, which ``epsilon`` encloses.
 
     ``loss`` is a lower bound on the worst loss, with or without faults, and ``witness`` says where it is.
@@ -179,7 +179,7 @@ def _probe(says_below: Callable[[list[int]], bool], words: tuple[int, ...], rng:
                     raise _NoLawError(f"is not decided by one threshold: word {other:016x} against {word:016x}")
 
 
-def law_of(curator: LocalCurator) -> Law:
+def law_of(curator: LocalCurator) -> WordsFound:
     """The law of the response, found by driving the curator's real call.
 
     >>> from dpbandits.exact import BernoulliCurator
@@ -192,10 +192,10 @@ def law_of(curator: LocalCurator) -> Law:
         call = _Call(curator)
         return _bits(call) if call.width <= 2 else _laplace(call)
     except _NoLawError as error:
-        return Law(None, Fraction(0), [f"the response {error}"], {}, 0)
+        return WordsFound(None, Fraction(0), [f"the response {error}"], {}, 0)
 
 
-def _bits(call: _Call) -> Law:
+def _bits(call: _Call) -> WordsFound:
     """Randomised response of one bit: the last word decides on the lie, and a word before it, if any, on the bit."""
     rng, lie, shares = random.Random(SEED), call.width - 1, list[int]()
     found = set()
@@ -226,7 +226,7 @@ def _bits(call: _Call) -> Law:
     faults = [] if holds(bounds, level) else [f"the words give epsilon {bounds[0]:.25g}, and not {level}"]
     low = float(threshold.low)
     witness = {"rewards": ["0", "1"], "response": 1, "probabilities": [low, 1.0 - low]}
-    return Law(bounds, Fraction(bounds[0]), faults, witness, 1)
+    return WordsFound(bounds, Fraction(bounds[0]), faults, witness, 1)
 
 
 def _share(call: _Call, reward: Any) -> int:
@@ -248,7 +248,7 @@ def _compare(call: _Call, reward: Any, expected: Callable[[list[int]], int], rng
             raise _NoLawError(f"to the reward {reward} is not what the thresholds say")
 
 
-def _laplace(call: _Call) -> Law:
+def _laplace(call: _Call) -> WordsFound:
     """An integer, plus the difference of two sums of independent bits, each with a tail."""
     rng = random.Random(SEED)
     inputs = [call.respond(reward, []) for reward in REWARDS]
@@ -298,7 +298,7 @@ def _check_tail(call: _Call, place: int, tail: Found, rng: random.Random) -> Non
         raise _NoLawError("has a tail that goes on with another probability")
 
 
-def _laplace_law(call: _Call, found: list[Found], sensitivity: int) -> Law:
+def _laplace_law(call: _Call, found: list[Found], sensitivity: int) -> WordsFound:
     level, half, faults = call.curator.epsilon, len(found) // 2, list[str]()
     bounds = []
     for number, one in enumerate(found):
@@ -312,7 +312,9 @@ def _laplace_law(call: _Call, found: list[Found], sensitivity: int) -> Law:
             faults.append(f"the words of {name} give epsilon {bounds[-1][0]:.12g}, and not {level}")
     loss, witness = _worst(found, sensitivity)
     least = Fraction(loss) * (1 - FLOAT_ERROR)
-    return Law((max(low for low, _ in bounds), min(high for _, high in bounds)), least, faults, witness, len(found))
+    return WordsFound(
+        (max(low for low, _ in bounds), min(high for _, high in bounds)), least, faults, witness, len(found)
+    )
 
 
 def _worst(found: list[Found], sensitivity: int) -> tuple[float, dict[str, Any]]:

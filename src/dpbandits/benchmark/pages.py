@@ -99,7 +99,7 @@ def _rows(scores: Scores) -> list[list[str]]:
 
 def _scores(scores: Scores) -> Table:
     title = f"Scores at {scores.horizon:,} rounds"
-    return Table(f"scores-{scores.horizon}", title, COLUMNS, _rows(scores), NOTES)
+    return Table(f"scores-{scores.horizon}", title, COLUMNS, _rows(scores), f"{title}. {NOTES}")
 
 
 def _win_map(scores: Scores) -> Table:
@@ -113,7 +113,8 @@ def _win_map(scores: Scores) -> Table:
             winner = min(here, key=lambda e: e.mean, default=None)
             row.append("" if winner is None else f"{winner.policy} ({amount(winner.mean)})")
         rows.append(row)
-    return Table("wins", f"Who loses least at {scores.horizon:,} rounds, and how much", columns, rows)
+    title = f"Who loses least at {scores.horizon:,} rounds, and how much"
+    return Table("wins", title, columns, rows, f"{title}.")
 
 
 def _means(scores: Scores) -> Table:
@@ -127,7 +128,8 @@ def _means(scores: Scores) -> Table:
             row.append("" if entry is None else f"{amount(entry.mean)}")
         rows.append(row)
     columns = ["policy", *(f"{problem}, {setting}" for problem, setting in cells)]
-    return Table("means", f"Mean regret at {scores.horizon:,} rounds", columns, rows)
+    title = f"Mean regret at {scores.horizon:,} rounds"
+    return Table("means", title, columns, rows, f"{title}.")
 
 
 def markdown(found: Sequence[Scores], facts: dict[str, Any], size: Scale, figures: str) -> str:

@@ -11,7 +11,7 @@ from importlib import resources
 
 from dpbandits.environments import Arms
 
-__all__ = ["CHECKPOINTS", "PROBLEMS", "SCALES", "SEED", "SET_VERSION", "TRACKS", "Problem", "Scale", "Track"]
+__all__ = ["CHECKPOINTS", "PROBLEMS", "SCALES", "SEED", "SET_VERSION", "TRACKS", "Challenge", "Scale", "Track"]
 
 SET_VERSION = 1
 SEED = 2025
@@ -20,7 +20,7 @@ LOG = "replay(banners.csv)"
 
 
 @dataclass(frozen=True)
-class Problem:
+class Challenge:
     """Arms, and why they are in the set."""
 
     name: str
@@ -38,23 +38,23 @@ class Problem:
 
 
 PROBLEMS = (
-    Problem("C1", "@azize2022-c1", "Azize & Basu 2022: four arms just below the best"),
-    Problem("C2", "@azize2022-c2", "Azize & Basu 2022: evenly spread means"),
-    Problem("C4", "@azize2022-c4", "Azize & Basu 2022: one close rival, the others far"),
-    Problem("two", "@tossou2016-two", "Tossou & Dimitrakakis 2016: two arms far apart"),
-    Problem("mixed", "@ren2020-mixed", "Ren et al. 2020: 20 arms of several distributions in [0, 1]"),
-    Problem("close", "0.5,0.49", "two arms 0.01 apart, where sampling noise is largest"),
-    Problem("sure", "1,0.99,0.98", "a best arm that always pays, and close rivals: the hardest for tails"),
-    Problem("fifty", "bernoulli(0.75)+25*bernoulli(0.6)+24*bernoulli(0.4)", "50 arms"),
-    Problem("clicks", "bernoulli(0.036)+4*bernoulli(0.03)", "click rates of 3 %"),
-    Problem("rare", "bernoulli(0.003)+9*bernoulli(0.002)", "click rates of a few per mille"),
-    Problem(
+    Challenge("C1", "@azize2022-c1", "Azize & Basu 2022: four arms just below the best"),
+    Challenge("C2", "@azize2022-c2", "Azize & Basu 2022: evenly spread means"),
+    Challenge("C4", "@azize2022-c4", "Azize & Basu 2022: one close rival, the others far"),
+    Challenge("two", "@tossou2016-two", "Tossou & Dimitrakakis 2016: two arms far apart"),
+    Challenge("mixed", "@ren2020-mixed", "Ren et al. 2020: 20 arms of several distributions in [0, 1]"),
+    Challenge("close", "0.5,0.49", "two arms 0.01 apart, where sampling noise is largest"),
+    Challenge("sure", "1,0.99,0.98", "a best arm that always pays, and close rivals: the hardest for tails"),
+    Challenge("fifty", "bernoulli(0.75)+25*bernoulli(0.6)+24*bernoulli(0.4)", "50 arms"),
+    Challenge("clicks", "bernoulli(0.036)+4*bernoulli(0.03)", "click rates of 3 %"),
+    Challenge("rare", "bernoulli(0.003)+9*bernoulli(0.002)", "click rates of a few per mille"),
+    Challenge(
         "revenue",
         "choice(0,0,0,0,30)+choice(0,0,0,0,0,0,0,0,0,50)+choice(0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,100)",
         "revenue in [0, 100], mostly 0",
         (0.0, 100.0),
     ),
-    Problem("log", LOG, "a log of 6000 banner views, replayed"),
+    Challenge("log", LOG, "a log of 6000 banner views, replayed"),
 )
 
 

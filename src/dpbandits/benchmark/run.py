@@ -10,7 +10,17 @@ from typing import Any
 
 from dpbandits import __version__
 from dpbandits.benchmark.pages import markdown, section
-from dpbandits.benchmark.problems import CHECKPOINTS, PROBLEMS, SCALES, SEED, SET_VERSION, TRACKS, Problem, Scale, Track
+from dpbandits.benchmark.problems import (
+    CHECKPOINTS,
+    PROBLEMS,
+    SCALES,
+    SEED,
+    SET_VERSION,
+    TRACKS,
+    Challenge,
+    Scale,
+    Track,
+)
 from dpbandits.benchmark.scores import Scores, scored
 from dpbandits.checks import known
 from dpbandits.errors import InputError
@@ -132,7 +142,7 @@ def _belongs(factory: lookup.Factory, track: Track) -> bool:
 
 
 def _cell(
-    factory: lookup.Factory, problem: Problem, setting: float | str, horizon: int, runs: int, marks: list[int]
+    factory: lookup.Factory, problem: Challenge, setting: float | str, horizon: int, runs: int, marks: list[int]
 ) -> Cell | None:
     traits = lookup.traits(factory)
     options = {} if traits.advised is None else dict(traits.advised(horizon))

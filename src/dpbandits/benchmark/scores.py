@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.benchmark.problems import SEED, Problem, Track
+from dpbandits.benchmark.problems import SEED, Challenge, Track
 from dpbandits.bounds import Problem as Bounded
 from dpbandits.bounds import applicable
 from dpbandits.errors import InputError
 from dpbandits.simulation import Trace
 from dpbandits.types import Floats
 
-__all__ = ["Entry", "Score", "Scores", "best_lower", "scored"]
+__all__ = ["CellScore", "PolicyScore", "Scores", "best_lower", "scored"]
 
 RESAMPLED = 2000  # draws of the bootstrap over cells
 TAIL = 10.0  # a run that loses this many times the median is a disaster
 
 
-class Entry(NamedTuple):
+class CellScore(NamedTuple):
     """One policy on one problem at one setting, at one horizon."""
 
     policy: str
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
         return {**self._asdict(), "to_lower": self.to_lower}
 
 
-class Score(NamedTuple):
+class PolicyScore(NamedTuple):
     """One policy over all cells of a track at one horizon."""
 
     policy: str
@@ -73,10 +73,10 @@ class Scores:
 
     track: Track
     horizon: int
-    entries: list[Entry]
-    scores: list[Score]
+    entries: list[CellScore]
+    scores: list[PolicyScore]
 
-    def entry(self, policy: str, problem: str, setting: float | str) -> Entry | None:
+    def entry(self, policy: str, problem: str, setting: float | str) -> CellScore | None:
         """The entry of one cell."""
         found = (e for e in self.entries if (e.policy, e.problem, e.setting) == (policy, problem, setting))
         return next(found, None)
@@ -86,7 +86,7 @@ class Scores:
         return np.sort([entry.to_best for entry in self.entries if entry.policy == policy])
 
 
-def best_lower(problem: Problem, track: Track, setting: float | str, horizon: int) -> float | None:
+def best_lower(problem: Challenge, track: Track, setting: float | str, horizon: int) -> float | None:
     """The largest lower bound on any policy of the track, in the unit of the rewards; None if no theorem applies."""
     epsilon = setting if isinstance(setting, float) else None
     low, high = problem.reward_range or (0.0, 1.0)
@@ -108,7 +108,7 @@ def best_lower(problem: Problem, track: Track, setting: float | str, horizon: in
 
 
 def scored(
-    track: Track, played: Mapping[tuple[str, str, float | str], Trace], problems: Sequence[Problem], horizon: int
+    track: Track, played: Mapping[tuple[str, str, float | str], Trace], problems: Sequence[Challenge], horizon: int
 ) -> Scores:
     """The scores of a track at a horizon, from the traces of (policy, problem, setting)."""
     named = {problem.name: problem for problem in problems}
@@ -126,7 +126,7 @@ def scored(
         q95, q99 = (float(q) for q in np.quantile(regret, (0.95, 0.99)))
         disasters = float((regret > TAIL * median).mean()) if median > 0 else 0.0
         entries.append(
-            Entry(
+            CellScore(
                 policy,
                 problem,
                 setting,
@@ -147,7 +147,7 @@ def scored(
     return Scores(track, horizon, entries, _summed(entries, best))
 
 
-def _summed(entries: Sequence[Entry], best: Mapping[tuple[str, float | str], float]) -> list[Score]:
+def _summed(entries: Sequence[CellScore], best: Mapping[tuple[str, float | str], float]) -> list[PolicyScore]:
     """A score for each policy, best first. Ranks have a 95 % bootstrap interval over cells."""
     policies = sorted({entry.policy for entry in entries})
     cells = sorted(best, key=str)
@@ -168,7 +168,7 @@ def _summed(entries: Sequence[Entry], best: Mapping[tuple[str, float | str], flo
         floors = np.array([entry.to_lower for entry in own if entry.to_lower])
         tails = np.array([max(entry.q99, 1e-9) / max(best[entry.problem, entry.setting], 1e-9) for entry in own])
         scores.append(
-            Score(
+            PolicyScore(
                 policy,
                 len(own),
                 int((ratios <= 1.0).sum()),

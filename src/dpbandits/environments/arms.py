@@ -230,7 +230,7 @@ def _one(arm: object) -> Distribution:
 
 
 def _name(name: object) -> str:
-    if isinstance(name, tuple) or name is None or not str(name).strip():
+    if not isinstance(name, str | Real):
         raise InputError("arms", f"must be named by texts or numbers, got {_shown(name)}")
     return str(name)
 

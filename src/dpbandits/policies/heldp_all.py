@@ -30,7 +30,7 @@ def heldp_weighted_b(arms: int, *, correction: float = CORRECTION) -> Parts:
     return Parts(LikelihoodIMED.start(arms, correction=correction), WeightedBernoulli.start(arms))
 
 
-@published(PAPER, NEW, cost="noise", levels="bernoulli")
+@published(PAPER, NEW, cost="divergence", levels="bernoulli")
 def heldp_glr_b(arms: int, *, bins: int = 12, correction: float = CORRECTION) -> Parts:
     """HeLDP-GLR-B: one private bit at each user's own level, and the joint likelihood of all bits; nobody is discarded.
 
