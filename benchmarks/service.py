@@ -251,8 +251,7 @@ def workers(seconds: float) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        (folder / "postgres").mkdir()
-        database = Postgres(folder / "postgres")
+        database = Postgres()
         try:
             for count in (1, 2):
                 port = free_port()
@@ -277,7 +276,7 @@ def workers(seconds: float) -> list[dict[str, Any]]:
                     used, kept = (cpu(pids) - before) / seconds, (cpu(postgres) - stored) / seconds
                     rows.append({"what": f"{count} on PostgreSQL", "server": used, "postgres": kept, **found})
         finally:
-            database.stop()
+            database.close()
     return rows
 
 

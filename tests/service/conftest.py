@@ -17,10 +17,10 @@ Open = Callable[..., TestClient]
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    server = Postgres(tmp_path_factory.mktemp("postgres"))
+def postgres() -> Iterator[Postgres]:
+    server = Postgres()
     yield server
-    server.stop()
+    server.close()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

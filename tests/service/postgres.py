@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -35,24 +36,26 @@ def free_port() -> int:
 
 
 class Postgres:
-    """A server in ``folder``. PostgreSQL does not run as root: there it runs as another user."""
+    """A server in a folder of its own, which ``close`` removes.
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    PostgreSQL does not run as root: there it runs as another user. Its folder is not one of pytest, which are closed to
+    other users whenever another session of pytest begins.
+    """
+
+    def __init__(self, **settings: str) -> None:
         found = binaries()
         assert found is not None, "the tests of the service need Debian's postgresql: make test installs it"
-        self.programs, self.folder, self.port = found, folder / "data", free_port()
+        self.root = Path(tempfile.mkdtemp(prefix="dpbandits-postgres-"))
+        self.programs, self.folder, self.port = found, self.root / "data", free_port()
         self.settings = {"fsync": "on", "max_connections": "60", **settings}
         self._user: dict[str, int] = {}
+        self.folder.mkdir(mode=0o700)
         if os.geteuid() == 0:
             name = next(name for name in ("postgres", "nobody") if _exists(name))
             entry = pwd.getpwnam(name)
             self._user = {"user": entry.pw_uid, "group": entry.pw_gid}
-            folder.chmod(0o755)
-            self.folder.mkdir()
-            os.chown(self.folder, entry.pw_uid, entry.pw_gid)
-            for parent in self.folder.parents:
-                if parent.owner() == "root" and parent.stat().st_mode & 0o005 != 0o005 and parent != Path("/"):
-                    parent.chmod(parent.stat().st_mode | 0o055)
+            for path in (self.root, self.folder):
+                os.chown(path, entry.pw_uid, entry.pw_gid)
         command = [found / "initdb", "-D", self.folder, "-U", "test", "--auth=trust", "-E", "UTF8", "--no-sync"]
         subprocess.run(command, check=True, capture_output=True, cwd="/", **self._user)  # type: ignore[call-overload]
         self.process: subprocess.Popen[bytes] | None = None
@@ -65,7 +68,7 @@ class Postgres:
     def start(self) -> None:
         options = [f"-c{name}={value}" for name, value in self.settings.items()]
         listen = ["-h", "127.0.0.1"]
-        log = open(self.folder.parent / "postgres.log", "ab")  # noqa: SIM115
+        log = open(self.root / "postgres.log", "ab")  # noqa: SIM115
         self.process = subprocess.Popen(
             [self.programs / "postgres", "-D", self.folder, "-p", str(self.port), "-k", "", *listen, *options],
             stdout=log, stderr=log, cwd="/", **self._user,
@@ -77,7 +80,7 @@ class Postgres:
                 return
             except psycopg.OperationalError:
                 time.sleep(0.1)
-        raise RuntimeError(f"PostgreSQL does not start: {(self.folder.parent / 'postgres.log').read_text()}")
+        raise RuntimeError(f"PostgreSQL does not start: {(self.root / 'postgres.log').read_text()}")
 
     def stop(self) -> None:
         if self.process is not None:
@@ -89,11 +92,16 @@ class Postgres:
                 self.process.wait(60)
             self.process = None
 
+    def close(self) -> None:
+        """Stop, and remove everything."""
+        self.stop()
+        shutil.rmtree(self.root, ignore_errors=True)
+
     def database(self) -> str:
         """The address of a new, empty database."""
         name = f"d{time.time_ns()}"
         with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(f"create database {name}")
+            connection.execute(f"create database {name} template template0")  # nobody connects to that one
         return f"{self.url.rpartition('/')[0]}/{name}"
 
 

@@ -360,8 +360,7 @@ def test_a_lost_sqlite_file(zygote: Zygote, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_lost_postgresql(zygote: Zygote, tmp_path: Path) -> None:
-    (tmp_path / "own").mkdir()
-    own = Postgres(tmp_path / "own")
+    own = Postgres()
     server = Server(zygote, tmp_path, own.database())
     server.start()
     try:
@@ -385,7 +384,7 @@ def test_a_lost_postgresql(zygote: Zygote, tmp_path: Path) -> None:
         assert summary["responses"]["used"] == 1
     finally:
         server.stop()
-        own.stop()
+        own.close()
 
 
 CANARY = 0.7391246057
@@ -401,10 +400,7 @@ def traces(value: float) -> list[bytes]:
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_reward_is_written_nowhere(kind: str, zygote: Zygote, tmp_path: Path) -> None:
     """Not in a log, a metric, an error or a file of the database, of an open stint or of a closed one."""
-    own = None
-    if kind == "postgresql":
-        (tmp_path / "own").mkdir()
-        own = Postgres(tmp_path / "own")
+    own = Postgres() if kind == "postgresql" else None
     store = own.database() if own else f"sqlite:///{tmp_path}/test.db"
     server = Server(zygote, tmp_path, store, access_log=True)
     server.start()
@@ -437,9 +433,12 @@ def test_a_reward_is_written_nowhere(kind: str, zygote: Zygote, tmp_path: Path) 
         server.stop()
         if own:
             own.stop()
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    folders = [tmp_path, own.root] if own else [tmp_path]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     assert server.log in files
     content = {"what was shown": shown.encode()} | {str(path): path.read_bytes() for path in files}
+    if own:
+        own.close()
     for where, text in content.items():
         for trace in traces(CANARY):
             if len(trace) < 8 and where not in ("what was shown", str(server.log)):
