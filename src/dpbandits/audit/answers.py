@@ -1,7 +1,9 @@
 """Responses that cannot be followed on symbols, at some rewards: what is answered over a fine grid of uniform numbers.
 
-This can refute a claim and cannot prove one. A grid of ``STEPS`` uniform numbers shows every answer whose uniform
-numbers are intervals longer than a step. So the probability of an answer is known up to a step for each of its borders.
+This can refute a claim and cannot prove one. A grid of ``STEPS`` uniform numbers shows which answer may be more likely
+under one reward than under another. Its low bits are always the same, so it is no proof. That answer is then counted
+over ``DRAWS`` random uniform numbers under each of the two rewards. The loss that is said is the ratio of the two
+Clopper-Pearson bounds, which is too large with probability at most ``ERROR``.
 """
 
 from __future__ import annotations
@@ -10,12 +12,19 @@ import copy
 import math
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+from scipy import stats
+
 from dpbandits.audit.symbols import Refused
+from dpbandits.audit.watch import beat
 
 __all__ = ["REWARDS", "Answered", "refuted"]
 
 REWARDS = (0.0, 1.0, 0.5, 0.3, 0.25, 0.75, 7.0, -1.0, math.nan, math.inf, -math.inf)
 STEPS = 4096
+DRAWS = 50_000
+ERROR = 1e-9
+SEED = 11
 LIKELY = 0.02  # answers that are less likely than this under both rewards are not compared
 
 
@@ -61,7 +70,28 @@ def refuted(curator: Any, level: float, claim: float) -> Answered | None:
                 epsilon = math.log(low / high)
                 if epsilon > max(claim, worst.epsilon if worst else 0.0):
                     worst = Answered(epsilon, (a, b), answer, (share / STEPS, other / STEPS))
-    return worst
+    return None if worst is None else _confirmed(curator, level, claim, worst)
+
+
+def _confirmed(curator: Any, level: float, claim: float, found: Answered) -> Answered | None:
+    """The same answer over random uniform numbers, with bounds that hold with probability 1 - ERROR."""
+    rng = np.random.default_rng(SEED)
+    counts = []
+    for reward in found.rewards:
+        kept = copy.deepcopy(curator)
+        answers = (_answer(kept, reward, level, number) for number in rng.random(DRAWS).tolist())
+        counts.append(sum(answer == found.answer for answer in answers))
+    one, two = counts
+    low = float(stats.beta.ppf(ERROR / 2.0, one, DRAWS - one + 1)) if one else 0.0
+    high = float(stats.beta.ppf(1.0 - ERROR / 2.0, two + 1, DRAWS - two)) if two < DRAWS else 1.0
+    if low <= high * math.exp(claim):
+        return None
+    return Answered(math.log(low / high), found.rewards, found.answer, (one / DRAWS, two / DRAWS))
+
+
+def _answer(curator: Any, reward: float, level: float, number: float) -> str:
+    beat()
+    return repr(curator.respond(reward, level, OneUniform(number)))
 
 
 def _law(curator: Any, reward: float, level: float) -> dict[str, tuple[int, int]]:
@@ -70,7 +100,7 @@ def _law(curator: Any, reward: float, level: float) -> dict[str, tuple[int, int]
     last = ""
     kept = copy.deepcopy(curator)
     for step in range(STEPS):
-        answer = repr(kept.respond(reward, level, OneUniform((step + 0.5) / STEPS)))
+        answer = _answer(kept, reward, level, (step + 0.5) / STEPS)
         share, borders = found.get(answer, (0, 1))
         found[answer] = (share + 1, borders + (answer != last))
         last = answer

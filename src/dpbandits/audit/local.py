@@ -17,9 +17,22 @@ from typing import Any, NamedTuple
 
 from dpbandits import numerics
 from dpbandits.audit.functions import stand_ins
+from dpbandits.audit.kinds import check_kind
 from dpbandits.audit.memory import cells, check, copied, named_arrays, symbolic
-from dpbandits.audit.reading import read_curator, substituted
-from dpbandits.audit.symbols import NOISE, REWARD, Accounts, Num, Poison, Refused, SymbolicNoise, exact, outcome
+from dpbandits.audit.reading import classes, read_curator, substituted
+from dpbandits.audit.symbols import (
+    NOISE,
+    REWARD,
+    SWALLOWED,
+    Accounts,
+    Num,
+    Poison,
+    Refused,
+    SymbolicNoise,
+    exact,
+    outcome,
+)
+from dpbandits.audit.watch import beat
 
 __all__ = ["OFF_THE_LINE", "Pair", "worst_pair"]
 
@@ -27,6 +40,7 @@ OFF_THE_LINE = (math.nan, math.inf, -math.inf)
 PLAIN = (0.0, 1.0, 0.5, 0.3, 7.0, -1.0)  # on the line: the same by another way
 MOST_PATHS = 400
 MOST_BRANCHES = 40
+COARSE = 1e4  # times a uniform number
 LARGEST = 30.0  # above this epsilon, floats round probabilities to 0 and 1
 ROUNDED = Fraction(1, 2**45)  # probabilities below this are not told from 0 in floating point
 GRID = int(numerics.GRID)
@@ -149,10 +163,13 @@ class Path(Accounts):
         if not noises:
             return self.cut(Affine(const, slope), kind)
         [((_, j), f)] = noises.items()
-        answer = self.decide()
         if kind == "==":
-            self.impossible = self.impossible or answer  # it has probability 0
-            return answer
+            raise Refused(
+                "respond asks whether a uniform number is equal to another, which is unlikely and not impossible"
+            )
+        if form.peak > COARSE * float(abs(f)):
+            raise Refused("a uniform number is added to one so large that floats round it")
+        answer = self.decide()
         border = Affine(-const / f, -slope / f)  # the uniform number is above it, or below
         low, high = self.uniform[j]
         if answer == ((kind in (">", ">=")) == (f > 0)):
@@ -235,6 +252,8 @@ class SymbolicDevice:
 
     def __init__(self, curator: Any) -> None:
         check(curator, "curator")
+        for kind in classes(curator):
+            check_kind(kind, "curator")
         self.tape = DeviceNoise(Path([]))
         theirs = {**stand_ins(self.tape), numerics.unit: numerics.unit, numerics.on_grid: _on_grid}
         self.curator = symbolic(substituted(curator, read_curator(curator, "respond"), theirs), self.tape)
@@ -249,6 +268,7 @@ class SymbolicDevice:
         found: list[Piece] = []
         todo: list[list[bool]] = [[]]
         while todo:
+            beat()
             path = Path(todo.pop())
             depth = len(path.forced)
             self.tape.log = path
@@ -291,7 +311,7 @@ def _piece(path: Path, sent: Any) -> Piece | None:
     answer: str | None = None
     centre, scale, on_grid = ZERO, 0.0, True
     if not isinstance(sent, Num):
-        answer = repr(float(sent)) if isinstance(sent, int | float) else repr(sent)
+        answer = repr(sent)  # 1 and 1.0 are two answers
     else:
         noises = sent.of(NOISE)
         slope = path.reward_in(sent)
@@ -305,6 +325,8 @@ def _piece(path: Path, sent: Any) -> Piece | None:
             centre = Affine(Fraction(exact(sent.const)), slope)
             for (_, j), f in noises.items():
                 scale = float(abs(f)) * path.scales[j]
+                if sent.peak > SWALLOWED * scale:
+                    raise Refused("a number is so large that rounding can swallow its noise")
                 whole = path.how.endswith("grid") and (slope / Fraction(f)).denominator == 1
                 on_grid = not sent.late or not slope or whole
             if not noises and (not slope or path.low == path.high):
@@ -362,6 +384,8 @@ def worst_pair(curator: Any, level: float | None, claim: float) -> Pair:
     laws = device.laws(at)
     pairs = [_loss(one, two, claim) for one, two in itertools.combinations(laws, 2)]
     known = [pair for pair in pairs if pair is not None]
+    if not known:
+        raise Refused("all responses have an answer that is so unlikely that floats call it 0")
     worst = max(known, key=lambda pair: pair.epsilon)
     if len(known) < len(pairs) and worst.epsilon <= claim * 1.01:
         raise Refused(f"epsilon must be at most about {LARGEST:g}: a response is so unlikely that floats call it 0")
@@ -389,4 +413,5 @@ def _loss(one: LawAt, two: LawAt, claim: float) -> Pair | None:
 
 
 def _log(p: Fraction) -> float:
-    return math.log(p.numerator) - math.log(p.denominator)
+    near = Fraction(1, 2) < p < 2  # where the difference of two logarithms would lose digits
+    return math.log1p(float(p - 1)) if near else math.log(p.numerator) - math.log(p.denominator)

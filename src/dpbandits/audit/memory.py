@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.audit.symbols import Num, Poison, Refused
+from dpbandits.audit.kinds import PLAIN
+from dpbandits.audit.symbols import Count, Num, Poison, Refused
 from dpbandits.exact import SystemNoise
 
 __all__ = ["RAW", "cells", "check", "check_apart", "copied", "named_arrays", "public", "same", "symbolic"]
 
 RAW = "raw_"
-SCALARS = (bool, int, float, str, type(None), np.integer, np.floating, np.bool_)
+SCALARS = (*PLAIN, np.int64, np.int32, np.float64, np.float32, np.bool_)
+MOST_CELLS = 5000  # every step copies each of them
 
 
 def check(part: Any, name: str) -> None:
@@ -33,8 +35,10 @@ def check(part: Any, name: str) -> None:
                 raise Refused(f"the {name}'s {field} is an array of {value.dtype}, not of float64 or int64")
             if not value.flags.c_contiguous or 0 in value.strides:
                 raise Refused(f"the {name}'s {field} is not stored cell after cell")
-        elif not isinstance(value, SCALARS) and type(value) is not SystemNoise:
+        elif type(value) not in SCALARS and type(value) is not SystemNoise:
             raise Refused(f"the {name}'s {field} is no number, array or part, but {type(value).__name__}")
+    if sum(array.size for _, array in named_arrays(part)) > MOST_CELLS:
+        raise Refused(f"the {name} has more than {MOST_CELLS} cells of memory")
 
 
 def check_apart(*parts: Any) -> None:
@@ -52,21 +56,42 @@ class Whole(np.ndarray):
     def __setitem__(self, place: Any, value: Any) -> None:
         if isinstance(value, Num):
             raise Refused("a private number is stored among integers")
-        if not isinstance(value, Poison | np.ndarray):
-            if value != int(value) or not -(2**63) <= value < 2**63:
-                raise Refused("a number that is not whole is stored among integers")
-            value = int(value)
+        if isinstance(value, np.ndarray):
+            for cell in value.reshape(-1).tolist():
+                _whole(cell)
+        elif not isinstance(value, Poison):
+            value = _whole(value)
         super().__setitem__(place, value)
+
+    def __getitem__(self, place: Any) -> Any:
+        value = super().__getitem__(place)
+        return Count(value) if type(value) is int else value
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
 
     @property
     def flat(self) -> Any:
         raise Refused("an array of integers is used by flat")
 
 
+def _whole(value: Any) -> int:
+    if isinstance(value, Num) or value != int(value) or not -(2**63) <= value < 2**63:
+        raise Refused("a number that is not whole is stored among integers")
+    return int(value)
+
+
 class Real(np.ndarray):
     """Floats as objects. An integer becomes a float, as in an array of floats."""
 
     def __setitem__(self, place: Any, value: Any) -> None:
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            value = value.astype(float)
+        elif isinstance(value, np.ndarray):
+            value = value.copy().view(np.ndarray)
+            flat = value.reshape(-1)
+            for k, cell in enumerate(flat.tolist()):
+                flat[k] = cell if isinstance(cell, Num | Poison) else float(cell)
         kept = isinstance(value, Num | Poison | np.ndarray)
         super().__setitem__(place, value if kept else float(value))
 
@@ -86,7 +111,7 @@ def symbolic(part: Any, source: Any = None) -> Any:
 def mapped(part: Any, place: Callable[[Any], Any]) -> Any:
     """The same part with ``place(field)`` in the place of each field that is no part."""
     return tuple.__new__(
-        type(part), [mapped(value, place) if hasattr(value, "_fields") else place(value) for value in part]
+        type(part), [mapped(value, place) if isinstance(value, tuple) else place(value) for value in part]
     )
 
 
@@ -101,7 +126,7 @@ def named_arrays(part: Any, raw: bool = False) -> Iterator[tuple[str, Any]]:
         hidden = raw or name.startswith(RAW)
         if isinstance(value, np.ndarray):
             yield (name if name.startswith(RAW) or not raw else RAW + name), value
-        elif hasattr(value, "_fields"):
+        elif isinstance(value, tuple):
             yield from named_arrays(value, hidden)
 
 

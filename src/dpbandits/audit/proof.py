@@ -13,9 +13,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from dpbandits.audit.functions import stand_ins
+from dpbandits.audit.kinds import check_kind
 from dpbandits.audit.memory import cells, check, check_apart, copied, named_arrays, public, same, symbolic
-from dpbandits.audit.reading import FEEDS, read_agent, read_curator, substituted
-from dpbandits.audit.symbols import REWARD, Accounts, Num, Poison, Refused, SymbolicNoise, Used, Varies, added
+from dpbandits.audit.reading import FEEDS, classes, read_agent, read_curator, substituted
+from dpbandits.audit.symbols import REWARD, Accounts, Count, Num, Poison, Refused, SymbolicNoise, Used, Varies, added
+from dpbandits.audit.watch import beat
 from dpbandits.policies.policy import Policy
 
 __all__ = ["Proof", "State", "fresh", "prove", "step"]
@@ -55,6 +57,9 @@ def prove(policy: Policy, horizon: int) -> Proof:
     check(policy.agent, "agent")
     check(policy.curator, "curator")
     check_apart(policy.agent, policy.curator)
+    for part in (policy.agent, policy.curator):
+        for kind in classes(part):
+            check_kind(kind, "agent" if part is policy.agent else "curator")
     read_agent(policy)
     curator: Any = policy.curator
     start = fresh(curator, read_curator(curator, *FEEDS, "accepts"))
@@ -101,6 +106,7 @@ def step(
     found: list[State] = []
     todo: list[list[bool]] = [[]]
     while todo:
+        beat()
         forced = todo.pop()
         child = _copy(state)
         log, level = child.log, Poison("the user's level, which is not followed in the central model")
@@ -109,9 +115,9 @@ def step(
         before = cells(child.curator)
         if add:
             reward = log.reward(t if number is None else number)
-            child.curator.add(arm, child.curator.respond(reward, level, child.tape), level, child.tape)
+            child.curator.add(Count(arm), child.curator.respond(reward, level, child.tape), level, child.tape)
         if close:
-            child.curator.close(arm, child.tape)
+            child.curator.close(Count(arm), child.tape)
         if show:
             _show(child, before)
         found.append(child)

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from dpbandits import numerics
+from dpbandits.audit.kinds import FOLDER, PLAIN, rebound
 from dpbandits.audit.memory import RAW
-from dpbandits.audit.symbols import Refused
+from dpbandits.audit.symbols import Count, Refused
 from dpbandits.exact import SystemNoise
 
 __all__ = ["QUESTIONS", "Looks", "Reader", "read_agent", "read_curator", "substituted"]
@@ -30,13 +31,13 @@ __all__ = ["QUESTIONS", "Looks", "Reader", "read_agent", "read_curator", "substi
 QUESTIONS = ("ready", "mean", "lowest", "samples", "width")
 FEEDS = ("respond", "add", "close")
 NO_QUESTIONS = (*FEEDS, "absorb", "guarantee", "start")
-PLAIN = (bool, int, float, str, type(None))
 BUILTINS = {
     *(abs, bool, divmod, enumerate, float, int, len, max, min),
     *(pow, range, reversed, round, sorted, sum, tuple, zip),
 }
 #: Functions that stand for themselves: the verifier has its own version of each.
 TRUSTED = (numerics.unit, numerics.sigmoid, numerics.on_grid)
+NUMBERS = ("float", "int", "len", "range", "abs")
 ARRAY = {"size", "shape", "ndim"}
 CHANCE = {
     *("random", "normal", "beta", "gamma", "integers", "uniform", "exponential", "standard_normal", "binomial"),
@@ -47,6 +48,7 @@ SPECIAL = ("__getattribute__", "__getattr__", "__getitem__", "__iter__", "__call
 FORBIDDEN = (
     *(ast.Try, ast.TryStar, ast.With, ast.Global, ast.Nonlocal, ast.Lambda, ast.Yield, ast.YieldFrom, ast.Await),
     *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.Delete, ast.NamedExpr, ast.Starred, ast.AsyncFunctionDef),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Slice),
     *(ast.Raise, ast.Match, ast.JoinedStr, ast.AsyncFor, ast.AsyncWith, ast.Is, ast.IsNot, ast.FunctionDef),
 )
 
@@ -73,6 +75,32 @@ def fields(part: Any, memory: bool) -> set[str]:
         if hasattr(value, "_fields"):
             found |= fields(value, memory)
     return found
+
+
+def shapes(part: Any) -> dict[str, set[int]]:
+    """The numbers of dimensions of the arrays in a part and in those inside it, by name."""
+    found: dict[str, set[int]] = {}
+    for name, value in zip(part._fields, part, strict=True):
+        more = {name: {value.ndim}} if isinstance(value, np.ndarray) else shapes(value) if name in inner(part) else {}
+        for field, dimensions in more.items():
+            found[field] = found.get(field, set()) | dimensions
+    return found
+
+
+def inner(part: Any) -> set[str]:
+    """The names of the fields that are parts, in a part and in those inside it."""
+    pairs = [(name, value) for name, value in zip(part._fields, part, strict=True) if isinstance(value, tuple)]
+    return {name for name, _ in pairs}.union(*(inner(value) for _, value in pairs))
+
+
+def _files(kind: type) -> set[str]:
+    """The files that the methods of a class are from."""
+    return {f.__code__.co_filename for c in kind.__mro__ for v in vars(c).values() if (f := _function(v)) is not None}
+
+
+def _function(value: Any) -> types.FunctionType | None:
+    value = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+    return value if isinstance(value, types.FunctionType) else None
 
 
 @functools.cache
@@ -112,6 +140,8 @@ class Reader:
     def __init__(self, part: Any, role: str, other: Any = None) -> None:
         self.classes = classes(part)
         self.memory, self.parameters = fields(part, memory=True), fields(part, memory=False)
+        self.arrays, self.parts = shapes(part), inner(part)
+        self.rebound = frozenset().union(*(rebound(path) for c in self.classes for path in _files(c)))
         self.role, self.other = role, other
         self.hidden = fields(other, memory=True) if other is not None else set()
         self.asked: set[str] = set()
@@ -144,6 +174,8 @@ class Reader:
     def function(self, function: Any, handed: Mapping[int, str]) -> None:
         """Read a function, whose arguments at these places have these roles."""
         if function in TRUSTED:
+            if not _is_source_of(function.__code__):
+                raise Refused(f"{function.__name__} of this package is not what its source says")
             return
         where = f"{self.role} ({getattr(function, '__qualname__', function)})"
         if not isinstance(function, types.FunctionType):
@@ -156,10 +188,12 @@ class Reader:
             return
         self.done.add((function, roles))
         defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-        if any(not isinstance(value, PLAIN) for value in defaults):
+        if any(type(value) not in PLAIN for value in defaults):
             raise Refused(f"{where}: has defaults that could keep something")
         if hasattr(function, "__wrapped__") or function.__code__.co_freevars:
             raise Refused(f"{where}: is a closure or wrapped by another function (super() is one, too)")
+        if function.__builtins__ is not vars(builtins):
+            raise Refused(f"{where}: has builtins of its own")
         Body(self, function, dict(roles), _tree(function, where), where).read()
 
 
@@ -186,6 +220,15 @@ class Body:
         self.parent = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
         stored = {n.id for n in self.nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         self.local = stored | {a.arg for a in [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]}
+        if self.local != {*function.__code__.co_varnames, *function.__code__.co_cellvars}:
+            raise Refused(f"{where}: its local names are not what its source says")
+        given = [n for n in self.nodes if isinstance(n, ast.Assign) and self.alias(n)]
+        self.aliases = {n.targets[0].id for n in given if isinstance(n.targets[0], ast.Name)}
+        bound = [n.id for n in self.nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+        if any(bound.count(name) != 1 for name in self.aliases) or self.aliases & {
+            a.arg for a in ast.walk(tree.args) if isinstance(a, ast.arg)
+        }:
+            raise Refused(f"{where}: gives a part inside it a name that it uses for something else, too")
         if stored & set(roles):
             raise Refused(f"{where}: {', '.join(sorted(stored & set(roles)))} means something else inside")
 
@@ -201,9 +244,61 @@ class Body:
                     (self.own if self.roles[node.id] == SELF else self.handed_on)(node)
                 elif node.id not in self.local:
                     self.outside(node)
+            if isinstance(node, ast.Name) and node.id in self.aliases and isinstance(node.ctx, ast.Load):
+                self.own(node)
+            if isinstance(node, ast.AugAssign) and self.reader.role != "curator":
+                self.grows(node)
+            if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and self.reader.role == "agent":
+                array = node.value
+                if not (isinstance(array, ast.Attribute) and self.is_mine(array.value)):
+                    raise Looks(f"{self.where}: writes into something else than its own memory")
             written = isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load)
             if written and self.reader.role == "question":
                 raise Looks(f"{self.where}: an answer to the agent writes memory")
+
+    def is_mine(self, node: ast.AST | None) -> bool:
+        """Whether an expression is self, or a part inside it."""
+        if isinstance(node, ast.Name):
+            return self.roles.get(node.id) == SELF or node.id in self.aliases
+        return isinstance(node, ast.Attribute) and node.attr in self.reader.parts and self.is_mine(node.value)
+
+    def alias(self, node: ast.Assign) -> bool:
+        """Whether a name is given to a part inside self, and to nothing else: ``ucb = self.ucb``."""
+        part = isinstance(node.value, ast.Attribute) and node.value.attr in self.reader.parts
+        return part and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+
+    def value_of(self, node: ast.Attribute) -> None:
+        """A part inside may only be used to name what is in it. An answer to the agent has numbers, and no arrays."""
+        up, reader = self.parent.get(node), self.reader
+        named = isinstance(up, ast.Attribute) and up.value is node
+        if node.attr in reader.parts:
+            if not named and not (isinstance(up, ast.Assign) and self.alias(up)):
+                raise Refused(f"{self.where}: does something with the part .{node.attr} other than to name its fields")
+        elif node.attr in reader.arrays and reader.role == "question" and not named:
+            whole = isinstance(up, ast.Subscript) and up.value is node
+            places = len(up.slice.elts) if whole and isinstance(up.slice, ast.Tuple) else 1  # type: ignore[union-attr]
+            counted = isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id == "len"
+            if not counted and not (whole and reader.arrays[node.attr] == {places}):
+                raise Looks(f"{self.where}: an answer to the agent uses the array .{node.attr} as a whole")
+
+    def grows(self, node: ast.AugAssign) -> None:
+        """``x += y`` changes an array in place. So x must have been made here, as a number."""
+        if not isinstance(node.target, ast.Name) or self.function.__code__.co_filename.startswith(FOLDER):
+            return
+        for other in self.nodes:
+            given = other.value if isinstance(other, ast.Assign) else other.iter if isinstance(other, ast.For) else None
+            targets = other.targets if isinstance(other, ast.Assign) else [getattr(other, "target", None)]
+            names = {n.id for t in targets if isinstance(t, ast.AST) for n in ast.walk(t) if isinstance(n, ast.Name)}
+            if given is None or node.target.id not in names:
+                continue
+            if not isinstance(given, ast.Constant | ast.BinOp | ast.UnaryOp | ast.Call):
+                break
+            if isinstance(given, ast.Call) and not (isinstance(given.func, ast.Name) and given.func.id in NUMBERS):
+                break
+        else:
+            if node.target.id not in {a.arg for a in ast.walk(self.tree.args) if isinstance(a, ast.arg)}:
+                return
+        raise Looks(f"{self.where}: changes {node.target.id} in place, which may be the curator's memory")
 
     def own(self, node: ast.Name) -> None:
         """``self`` may be used to name fields and methods, and for nothing else."""
@@ -235,7 +330,9 @@ class Body:
         """A name from outside of the function: a constant, ``math``, exact noise, or a function that is read too."""
         value = self.resolve(node.id)
         up = self.parent.get(node)
-        if isinstance(value, PLAIN) or value is math or _is_exact_noise(value):
+        if {node.id, "*"} & rebound(self.function.__code__.co_filename):
+            raise Refused(f"{self.where}: uses {node.id}, which its module may bind again at run time")
+        if type(value) in PLAIN or value is math or _is_exact_noise(value):
             return
         if isinstance(value, type | types.BuiltinFunctionType) and value in BUILTINS:
             return
@@ -272,11 +369,15 @@ class Body:
         if isinstance(base, ast.Name) and self.roles.get(base.id) == CURATOR:
             return  # see handed_on
         mine = isinstance(base, ast.Name) and self.roles.get(base.id) == SELF
+        known = name in reader.memory or name in reader.parameters or bool(reader.methods(name))
+        if known and name not in reader.hidden and not self.is_mine(base):
+            raise Refused(f"{self.where}: uses .{name} of something else than itself ({ast.unparse(node)[:60]})")
         if name in reader.hidden and not (mine and name in reader.memory):
             raise Looks(f"{self.where}: looks at {name} of the curator")
         if name in reader.memory or name in reader.parameters:
             if reader.role == "question" and name.startswith(RAW):
                 raise Looks(f"{self.where}: what the agent is told reads {name}")
+            self.value_of(node)
             return
         if reader.methods(name):
             call = self.parent.get(node)
@@ -285,9 +386,16 @@ class Body:
             if not any(isinstance(a, ast.Name) and self.roles.get(a.id) == CURATOR for a in call.args):
                 reader.method(name)
             return
-        if name in ARRAY or (name == "flat" and reader.role != "question"):
+        if (
+            name in ARRAY
+            and isinstance(base, ast.Attribute)
+            and self.is_mine(base.value)
+            and base.attr in reader.arrays
+        ):
             return
-        if mine and isinstance(inspect.getattr_static(reader.classes[0], name, self), PLAIN):
+        if mine and type(inspect.getattr_static(reader.classes[0], name, self)) in PLAIN:
+            if {name, "*"} & reader.rebound:
+                raise Refused(f"{self.where}: uses .{name}, which may be bound again at run time")
             return  # a constant of the class
         chance = not isinstance(base, ast.Name) or base.id in self.local or _is_exact_noise(self.resolve(base.id))
         if name in CHANCE and chance and not mine:
@@ -338,11 +446,16 @@ def substituted(part: Any, functions: set[Any], stand_ins: Mapping[Any, Any]) ->
 
     ``functions`` are all that its methods can reach. Each is made again from the same code with other globals.
     """
-    made = {f: types.FunctionType(f.__code__, {}, f.__name__, f.__defaults__) for f in functions}
+    made = {f: types.FunctionType(_counting(f.__code__), {}, f.__name__, f.__defaults__) for f in functions}
     for f, clone in made.items():
         clone.__kwdefaults__ = f.__kwdefaults__
         clone.__globals__.update({name: _stand_in(value, made, stand_ins) for name, value in f.__globals__.items()})
     return _with_methods(part, made)
+
+
+def _counting(code: types.CodeType) -> types.CodeType:
+    """The same code, whose integers say when those of 64 bits would wrap around."""
+    return code.replace(co_consts=tuple(Count(c) if type(c) is int else c for c in code.co_consts))
 
 
 def _stand_in(value: Any, made: Mapping[Any, Any], stand_ins: Mapping[Any, Any]) -> Any:

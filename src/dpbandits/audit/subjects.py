@@ -9,13 +9,17 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from dpbandits.audit.symbols import Refused
+from dpbandits.audit.watch import beat
 from dpbandits.checks import fraction, positive
 from dpbandits.errors import ChoiceError, InputError
+from dpbandits.exact import SystemNoise
 from dpbandits.parts import arrays
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy, Traits
+from dpbandits.privacy import Guarantee
 
-__all__ = ["Subject", "claim_of", "subject", "try_out", "users_fault", "with_arms"]
+__all__ = ["Subject", "claim_of", "same_part", "subject", "try_out", "users_fault", "with_arms"]
 
 Result = TypeVar("Result")
 
@@ -66,6 +70,8 @@ def users_fault(what: str, call: Callable[[], Result]) -> Result:
         raise
     except ChoiceError as error:
         raise InputError("policy", f"{what}: {error}") from None
+    except Refused as refusal:
+        raise InputError("policy", f"{what}: {refusal}") from None
     except (Exception, SystemExit) as error:
         text = " ".join(str(error).split())[:200]
         raise InputError("policy", f"{what}: {type(error).__name__}{': ' if text else ''}{text}") from error
@@ -79,9 +85,10 @@ def try_out(policy: Policy, rounds: int) -> None:
         noise, choices = np.random.default_rng(5), np.random.default_rng(6)
         left, arm = 0, 0
         for t in range(rounds):
+            beat()
             if left == 0:
                 arm, left, _ = agent.act(curator, t + 1, choices)
-                if not 0 <= arm < policy.arms or left < 1:
+                if not (0 <= arm < policy.arms and left >= 1):
                     raise ChoiceError(
                         f"act must return an arm that exists and a stint of at least 1, got {arm}, {left}"
                     )
@@ -96,22 +103,25 @@ def try_out(policy: Policy, rounds: int) -> None:
 def with_arms(policy: Policy, arms: int) -> Policy | None:
     """The same policy for another number of arms; None if its function does not make this policy."""
     try:
-        if not (_same(policy.fresh().agent, policy.agent) and _same(policy.fresh().curator, policy.curator)):
+        if not (same_part(policy.fresh().agent, policy.agent) and same_part(policy.fresh().curator, policy.curator)):
             return None
         return policy.factory(**{**policy.settings, "arms": arms})
     except (Exception, SystemExit):  # a fault in a user's own function, which then is not used
         return None
 
 
-def _same(one: Any, two: Any) -> bool:
+def same_part(one: Any, two: Any) -> bool:
     """Whether two parts are of the same kind, with the same parameters and memory."""
     if type(one) is not type(two):
         return False
+    if not isinstance(one, tuple):
+        return True  # it is no part, and refused for that
     memory = zip(arrays(one), arrays(two), strict=True)
     if not all(np.array_equal(a, b, equal_nan=True) for (_, a), (_, b) in memory):
         return False
     for a, b in zip(one, two, strict=True):
-        alike = _same(a, b) if hasattr(a, "_fields") else isinstance(a, np.ndarray) or a == b
+        alike = same_part(a, b) if hasattr(a, "_fields") else isinstance(a, np.ndarray) or a is b or a == b
+        alike = alike or (type(a) is type(b) and (type(a) is SystemNoise or a != a))
         if not alike:
             return False
     return True
@@ -120,6 +130,11 @@ def _same(one: Any, two: Any) -> bool:
 def claim_of(policy: Policy, claim: float | None, delta: float | None) -> tuple[float, float]:
     """The claim to check: the given one, or else the policy's guarantee."""
     promise = users_fault("has no guarantee", lambda: policy.guarantee)
+    if not isinstance(promise, Guarantee):
+        raise InputError("policy", f"must have a guarantee() that returns a Guarantee, got {type(promise).__name__}")
+    for number in (promise.epsilon, promise.delta):
+        if not isinstance(number, int | float | None) or number != number:
+            raise InputError("policy", f"must promise an epsilon and a delta that are numbers, got {number!r}")
     if promise.trust not in ("none", "local", "central"):
         raise InputError("policy", f"must trust none, local or central, got {promise.trust!r}")
     if claim is None:

@@ -15,7 +15,19 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-__all__ = ["Accounts", "Num", "Poison", "Refused", "SymbolicNoise", "Used", "Varies", "exact", "outcome", "span"]
+__all__ = [
+    "Accounts",
+    "Count",
+    "Num",
+    "Poison",
+    "Refused",
+    "SymbolicNoise",
+    "Used",
+    "Varies",
+    "exact",
+    "outcome",
+    "span",
+]
 
 #: ("reward", number, what brought it into [0, 1], "" if nothing did), ("noise", number) or ("public", number).
 Term: TypeAlias = tuple[Any, ...]
@@ -24,6 +36,7 @@ Exact: TypeAlias = Any  # an integer or a fraction
 REWARD, NOISE, PUBLIC = "reward", "noise", "public"
 
 MOST_BRANCHES = 24  # on noise, in one step
+FINE = 4.0  # times the scales of noise: above this it was added to something larger
 SWALLOWED = 1e8  # numbers that are this many times as large as their noise: floats would round the noise
 
 
@@ -70,6 +83,99 @@ def added(one: Mapping[Term, Exact], two: Mapping[Term, Exact], factor: Exact) -
         else:
             total.pop(term, None)
     return total
+
+
+class Count(int):
+    """An integer that is refused where an integer of 64 bits would wrap around, as those of NumPy and Numba do."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        return _count(int.__add__(self, other)) if isinstance(other, int) else NotImplemented
+
+    def __sub__(self, other: Any) -> Any:
+        return _count(int.__sub__(self, other)) if isinstance(other, int) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return _count(int.__rsub__(self, other)) if isinstance(other, int) else NotImplemented
+
+    def __mul__(self, other: Any) -> Any:
+        return _count(int.__mul__(self, other)) if isinstance(other, int) else NotImplemented
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _count(int.__floordiv__(self, other)) if isinstance(other, int) else NotImplemented
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _count(int.__rfloordiv__(self, other)) if isinstance(other, int) else NotImplemented
+
+    def __mod__(self, other: Any) -> Any:
+        return _count(int.__mod__(self, other)) if isinstance(other, int) else NotImplemented
+
+    def __rmod__(self, other: Any) -> Any:
+        return _count(int.__rmod__(self, other)) if isinstance(other, int) else NotImplemented
+
+    def __lshift__(self, other: Any) -> Any:
+        return _shifted(self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return _shifted(other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return _count(int(self) >> _shift(other))
+
+    def __rrshift__(self, other: Any) -> Any:
+        return _count(int(other) >> _shift(self))
+
+    def __and__(self, other: Any) -> Any:
+        return _count(int.__and__(self, other)) if isinstance(other, int) else NotImplemented
+
+    def __or__(self, other: Any) -> Any:
+        return _count(int.__or__(self, other)) if isinstance(other, int) else NotImplemented
+
+    def __xor__(self, other: Any) -> Any:
+        return _count(int.__xor__(self, other)) if isinstance(other, int) else NotImplemented
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return _power(self, other) if isinstance(other, int) and modulus is None else NotImplemented
+
+    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
+        return _power(other, self) if isinstance(other, int) and modulus is None else NotImplemented
+
+    def __neg__(self) -> Any:
+        return _count(-int(self))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return _count(abs(int(self)))
+
+    def __invert__(self) -> Any:
+        return _count(~int(self))
+
+    __radd__, __rmul__, __rand__, __ror__, __rxor__ = __add__, __mul__, __and__, __or__, __xor__
+
+
+def _count(value: int) -> Count:
+    if not -(2**62) < value < 2**62:
+        raise Refused("an integer is so large that one of 64 bits would wrap around")
+    return Count(value)
+
+
+def _shift(by: Any) -> int:
+    if not isinstance(by, int) or not 0 <= by < 63:
+        raise Refused("an integer is shifted by more bits than it has")
+    return int(by)
+
+
+def _shifted(value: Any, by: Any) -> Count:
+    return _count(int(value) << _shift(by))
+
+
+def _power(base: int, exponent: int) -> Count:
+    if not 0 <= exponent < 63:
+        raise Refused("an integer is raised to a power that one of 64 bits cannot hold")
+    return _count(int(base) ** int(exponent))
 
 
 class Num:
@@ -126,10 +232,22 @@ class Num:
             own = {term: self.factor * c for term, c in self.terms.items()}
             factor, terms = 1, added(own, other.terms, sign * other.factor)
         const = self.const + sign * other.const
+        if self is not other and any(term not in terms for term in met if term[0] != PUBLIC):
+            raise Refused("a private number is taken away from itself: floats leave a rest, which may tell what it was")
         if not terms:
             return const
+        for noise, rest in ((self, other), (other, self)):
+            if rest.has(REWARD) and noise.coarse():
+                raise Refused("noise is added to another number before the reward: floats round it to a coarser grid")
         late = self.late or other.late or self.hidden_by(other) or other.hidden_by(self)
         return Num(self.log, const, factor, terms, self.peak + other.peak, self.noisy or other.noisy, late)
+
+    def coarse(self) -> bool:
+        """Whether this is noise, without rewards, that was added to something larger than itself."""
+        if not self.noisy or self.has(REWARD):
+            return False
+        sizes = (float(abs(c)) * self.log.scales[term[1]] for term, c in self.of(NOISE).items())
+        return self.peak > FINE * math.fsum(sizes)
 
     def hidden_by(self, other: Num) -> bool:
         """Whether this brings rewards to a number that has noise already, and is more than that noise."""

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dpbandits.audit import actions, answers, local, witness
+from dpbandits.audit.kinds import of_package
 from dpbandits.audit.proof import Proof, prove
 from dpbandits.audit.reading import Looks
 from dpbandits.audit.releases import accounted
-from dpbandits.audit.subjects import claim_of, subject, try_out, with_arms
+from dpbandits.audit.subjects import claim_of, same_part, subject, try_out, users_fault, with_arms
 from dpbandits.audit.symbols import Refused, Used
 from dpbandits.audit.verdict import NOT_REFUTED, PROVED, REFUSED, ROUNDING, VACUOUS, VIOLATED, Verdict
+from dpbandits.audit.watch import watched
 from dpbandits.checks import at_least, known
 from dpbandits.curators.common import PerResponse
 from dpbandits.errors import InputError
@@ -59,16 +61,38 @@ def verify(
     made = subject(policy, epsilon=epsilon, horizon=rounds or ROUNDS, options=options).policy
     claim, delta = claim_of(made, claim, delta)
     is_local = made.guarantee.trust == "local"
+    other = _other_promise(made)
+    if other:
+        sees = "response" if is_local else "released values"
+        refused = Verdict(REFUSED, made.name, claim, delta, None, "exact", sees, rounds, "nothing was proved")
+        return dataclasses.replace(refused, reason=other, settings=made.settings)
     if view is not None:
         known("view", view, ("response",) if is_local else ("actions", "released"))
     if is_local:
-        verdict = _verify_response(made, claim, delta)
+        with watched():
+            verdict = _verify_response(made, claim, delta)
     else:
-        verdict = _verify_central(made, rounds, claim, delta)
+        with watched():
+            verdict = _verify_central(made, rounds, claim, delta)
         if view != "released":
             short = subject(policy, epsilon=epsilon, horizon=rounds or ROUNDS, options=options, short=True)
             verdict = _with_actions(verdict, *short, rounds, required=view == "actions")
     return dataclasses.replace(verdict, settings=made.settings)
+
+
+def _other_promise(policy: Policy) -> str:
+    """Why no proof here could be one of this policy's promise; empty if it can."""
+    promise, seen = policy.guarantee, {"local": "responses", "central": "actions"}
+    if promise.trust in seen and (promise.unit, promise.view) != ("one reward", seen[promise.trust]):
+        return (
+            f"a proof is about one reward and whoever sees the {seen[promise.trust]}, and the promise is about "
+            f"{promise.unit} and whoever sees the {promise.view}"
+        )
+    with watched():
+        one, two = users_fault("cannot be made again", lambda: (policy.fresh(), policy.fresh()))
+        if not (same_part(one.agent, two.agent) and same_part(one.curator, two.curator)):
+            return "the memory of two new policies differs: it has a source of chance of its own, which is not followed"
+    return ""
 
 
 def _shown(epsilon: float) -> float:
@@ -155,11 +179,13 @@ def _proofs(policy: Policy, rounds: int) -> Known:
 
 def _check_bulk(curator: Any) -> None:
     """Bulk draws in simulations must be the package's, and of the same class as the ``add`` that they stand for."""
-    owner = {name: next(c for c in type(curator).__mro__ if name in vars(c)) for name in ("absorb", "add")}
+    names = ("absorb", "add", "respond")
+    owner = {name: next(c for c in type(curator).__mro__ if name in vars(c)) for name in names}
     absorb = inspect.getattr_static(curator, "absorb")
     if absorb is PerResponse.__dict__["absorb"]:
         return
-    if not owner["absorb"].__module__.startswith("dpbandits.") or not issubclass(owner["absorb"], owner["add"]):
+    stands = all(issubclass(owner["absorb"], owner[name]) for name in names)
+    if not of_package(owner["absorb"]) or not stands:
         raise Refused("the curator has an absorb of its own, which is not followed")
 
 
@@ -241,6 +267,8 @@ def _with_actions(verdict: Verdict, short: Policy, note: str, horizon: int | Non
     try:
         if verdict.delta:
             raise Refused(f"delta is {verdict.delta:g}")
+        if verdict.claim > local.LARGEST:
+            raise Refused(f"epsilon is above {local.LARGEST:g}, where floats round probabilities to 0")
         if rounds > actions.MOST_ROUNDS:
             raise Refused(f"the horizon is above {actions.MOST_ROUNDS}")
         if verdict.verdict not in (PROVED, VACUOUS):
@@ -319,7 +347,8 @@ def _answered(policy: Policy, base: Verdict, levels: list[float], reason: str) -
                     "event": f"the response {found.answer}",
                     "probabilities": list(found.probabilities),
                 }
-                domain = f"one response, over {answers.STEPS} uniform numbers"
+                domain = f"one response, over {answers.DRAWS} random uniform numbers"
+                domain += f"; a right one is called violated with probability at most {answers.ERROR:g}"
                 return dataclasses.replace(
                     base, verdict=VIOLATED, claim=level, epsilon=_shown(found.epsilon), domain=domain, witness=shown
                 )

@@ -22,6 +22,7 @@ import numpy as np
 from dpbandits.audit.memory import check, named_arrays, public, symbolic
 from dpbandits.audit.reading import read_curator, substituted
 from dpbandits.audit.symbols import NOISE, Accounts, Num, Refused, SymbolicNoise, Used, outcome, plain
+from dpbandits.audit.watch import beat
 from dpbandits.exact import SystemNoise
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE
@@ -161,8 +162,11 @@ class Stage:
         shown = {place: plain(cell) for place, cell in _public(curator)}
         arm, left, line = 0, 0, NO_LINE
         for t, reward in enumerate(rewards):
+            beat()
             if left == 0:
                 answer = agent.act(curator, t + 1, chance)  # type: ignore[arg-type]
+                if not answer[1] >= 1:
+                    raise Refused(f"act answers a stint of {answer[1]} rounds")
                 arm, left, line = int(answer[0]), int(answer[1]), float(answer[2])
                 log.events.append(Event(("arm", t), (arm, left, line), 0.0))
                 if not 0 <= arm < self.policy.arms or left < 1:
