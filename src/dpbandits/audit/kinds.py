@@ -1,4 +1,4 @@
-"""The class of a user's part may hold plain methods and constants. Whatever changes what reading a field means is refused.
+"""The class of a user's part may hold plain methods and constants.
 
 A class can put another thing in the place of a field, make itself again as something else, or answer operators. So its
 names are checked, and everything that is not known to be harmless is refused.
@@ -17,8 +17,9 @@ from typing import Any, Generic
 
 import dpbandits
 from dpbandits.audit.symbols import Refused
+from dpbandits.exact import SystemNoise
 
-__all__ = ["FOLDER", "PLAIN", "check_kind", "of_package", "rebound"]
+__all__ = ["FOLDER", "PLAIN", "check_kind", "is_exact_noise", "of_package", "rebound"]
 
 #: Types of constants. A subclass of one of them may have operators of its own.
 PLAIN = (bool, int, float, str, type(None))
@@ -37,6 +38,11 @@ def of_package(kind: type) -> bool:
     module = sys.modules.get(kind.__module__)
     inside = os.path.abspath(getattr(module, "__file__", None) or "").startswith(FOLDER)
     return inside and getattr(module, kind.__name__, None) is kind
+
+
+def is_exact_noise(value: Any) -> bool:
+    """Whether this is the package's exact noise, with no method of it replaced."""
+    return type(value) is SystemNoise and not any(hasattr(SystemNoise, name) for name in getattr(value, "__dict__", ()))
 
 
 def check_kind(kind: Any, name: str) -> None:

@@ -164,9 +164,7 @@ class Path(Accounts):
             return self.cut(Affine(const, slope), kind)
         [((_, j), f)] = noises.items()
         if kind == "==":
-            raise Refused(
-                "respond asks whether a uniform number is equal to another, which is unlikely and not impossible"
-            )
+            raise Refused("respond asks whether a uniform number equals another: unlikely, and not impossible")
         if form.peak > COARSE * float(abs(f)):
             raise Refused("a uniform number is added to one so large that floats round it")
         answer = self.decide()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.audit.kinds import PLAIN
+from dpbandits.audit.kinds import PLAIN, is_exact_noise
 from dpbandits.audit.symbols import Count, Num, Poison, Refused
 from dpbandits.exact import SystemNoise
 
@@ -35,7 +35,7 @@ def check(part: Any, name: str) -> None:
                 raise Refused(f"the {name}'s {field} is an array of {value.dtype}, not of float64 or int64")
             if not value.flags.c_contiguous or 0 in value.strides:
                 raise Refused(f"the {name}'s {field} is not stored cell after cell")
-        elif type(value) not in SCALARS and type(value) is not SystemNoise:
+        elif type(value) not in SCALARS and not is_exact_noise(value):
             raise Refused(f"the {name}'s {field} is no number, array or part, but {type(value).__name__}")
     if sum(array.size for _, array in named_arrays(part)) > MOST_CELLS:
         raise Refused(f"the {name} has more than {MOST_CELLS} cells of memory")
