@@ -117,7 +117,7 @@ def same_part(one: Any, two: Any) -> bool:
     if not isinstance(one, tuple):
         return True  # it is no part, and refused for that
     memory = zip(arrays(one), arrays(two), strict=True)
-    if not all(np.array_equal(a, b, equal_nan=True) for (_, a), (_, b) in memory):
+    if not all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for (_, a), (_, b) in memory):
         return False
     for a, b in zip(one, two, strict=True):
         alike = same_part(a, b) if hasattr(a, "_fields") else isinstance(a, np.ndarray) or a is b or a == b
