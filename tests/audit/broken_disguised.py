@@ -167,7 +167,7 @@ class Alias(Pair):
 
 class Reordered(Pair):
     __slots__ = ()
-    _fields = ("epsilon", "raw_counts", "means", "raw_noise", "counts", "raw_sums", "seconds")  # type: ignore[assignment]
+    _fields = ("epsilon", "raw_counts", "means", "raw_noise", "counts", "raw_sums", "seconds")
 
 
 class Chameleon(Pair):

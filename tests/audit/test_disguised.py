@@ -10,6 +10,7 @@ from typing import Any
 import broken_disguised
 import numpy as np
 import pytest
+import right_subjects
 from broken_central import Pair
 
 from dpbandits.agents import UCB, Doubling
@@ -124,20 +125,12 @@ class Split(LocalBernoulli):
         return bit if low < truth_probability(self.epsilon) - 1e-9 else 1.0 - bit
 
 
-class Warner(LocalBernoulli):
-    __slots__ = ()
-
-    def respond(self, reward: float, level: float, rng: Any) -> float:
-        bit = 1.0 if rng.random() < unit(reward) else 0.0
-        return bit if rng.random() < truth_probability(self.epsilon) else 1.0 - bit
-
-
 def test_right_ones_are_not_violated() -> None:
     """The answers of ``Split`` are counted at a fixed seed; the bounds fail with probability 1e-9."""
     pool = verify(made_with(Pool), epsilon=1.0)
     assert (pool.verdict, "source of chance" in pool.reason) == ("refused", True)
     assert verify(made_with(Split, True), epsilon=1.0).verdict == "not refuted"
-    assert verify(made_with(Warner, True), epsilon=1e-9).verdict == "proved"
+    assert verify(right_subjects.two_coins, epsilon=1e-9).verdict == "proved"
 
 
 class Endless(LocalBernoulli):

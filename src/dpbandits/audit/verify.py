@@ -16,7 +16,7 @@ from dpbandits.audit.releases import accounted
 from dpbandits.audit.subjects import claim_of, same_part, subject, try_out, users_fault, with_arms
 from dpbandits.audit.symbols import Refused, Used
 from dpbandits.audit.verdict import NOT_REFUTED, PROVED, REFUSED, ROUNDING, VACUOUS, VIOLATED, Verdict
-from dpbandits.audit.watch import watched
+from dpbandits.audit.watch import rest, watched
 from dpbandits.checks import at_least, known
 from dpbandits.curators.common import PerResponse
 from dpbandits.errors import InputError
@@ -174,6 +174,8 @@ def _proofs(policy: Policy, rounds: int) -> Known:
         return Known(found, "memory is used in a way that is not followed")
     except (Exception, SystemExit) as error:
         return Known(found, f"the code fails on symbols: {type(error).__name__}: {' '.join(str(error).split())[:120]}")
+    finally:
+        rest()
     return Known(found, "")
 
 

@@ -6,6 +6,7 @@ A loop that runs for ever on an infinite reward is found by time alone. ``beat``
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 
 from dpbandits.audit.symbols import Refused
 
-__all__ = ["beat", "watched"]
+__all__ = ["beat", "rest", "watched"]
 
 SECONDS = 10.0  # for one call of a user's code
 
@@ -51,6 +52,13 @@ def beat() -> None:
     watch = _RUNNING.get(threading.get_ident())
     if watch is not None:
         watch.at = time.monotonic()
+
+
+def rest() -> None:
+    """No user's code runs until the next ``beat``, so that nothing is to be watched."""
+    watch = _RUNNING.get(threading.get_ident())
+    if watch is not None:
+        watch.at = math.inf
 
 
 @contextmanager
