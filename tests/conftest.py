@@ -69,7 +69,8 @@ def two_sided() -> Callable[[float], Callable[[int], float]]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how much of the budget the slow tests took."""
-    reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "keywords")]
+    every = [report for found in terminalreporter.stats.values() for report in found]
+    reports = [report for report in every if isinstance(report, pytest.TestReport)]
     spent = sum(report.duration for report in reports if "slow" in report.keywords)
     if spent:
         over = " (over budget: make them quicker, or say why the machine was not idle)" if spent > SLOW_BUDGET else ""
