@@ -85,7 +85,14 @@ def _cell(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "&#124;")
 
 
+def changelog() -> Iterator[str]:
+    """The changelog, whose links start at the folder of the project."""
+    text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
+    yield text.replace("](docs/", "](")
+
+
 WRITERS = {
+    "<!-- changelog: CHANGELOG.md -->": changelog,
     "<!-- commands: written from the parser -->": command_pages,
     "<!-- policies: written from the package -->": policy_pages,
     "<!-- problems: written from the package -->": problem_table,

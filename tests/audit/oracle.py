@@ -104,6 +104,12 @@ def loss(policy: Policy, rewards: list[float], other: list[float], pattern: list
             return math.inf
     total = 0.0
     for j, scale in enumerate(source.scales):
+        if j >= len(again.scales):  # the other rewards ask for less noise: what is too much must not show
+            moved = list(source.noise)
+            moved[j] += STEP * scale
+            if differs(first, play(policy, rewards, moved, pattern)[0]) is not None:
+                return math.inf
+            continue
         other_scale = again.scales[j]
         total += abs(again.noise[j]) / other_scale - abs(source.noise[j]) / scale + math.log(other_scale / scale)
     return abs(total)

@@ -20,6 +20,7 @@ from dpbandits.types import Floats
 
 FILE = "established.json"
 FEW = 20  # runs below which the interval is widened by its own length on both sides
+FEW_SLACK = 0.05  # share of its end by which few runs may be outside an interval
 
 CHANGED = Claim(
     "changed",
@@ -58,7 +59,7 @@ def changes(figure: str, traces: Mapping[str, Trace], scale: str) -> list[Findin
     for name, trace in traces.items():
         if name in before:
             (low, high), (least, most) = before[name], median_interval(trace.final_regret)
-            slack = 1e-9 * abs(high)
+            slack = (FEW_SLACK if trace.runs < FEW else 1e-5) * abs(high)  # six digits are kept
             if most < low - slack or least > high + slack:
                 text = f"median {np.median(trace.final_regret):,.4g}, and it was from {low:,.4g} to {high:,.4g}"
                 odd.append(Part(name, NOT_REPRODUCED, text))
