@@ -16,32 +16,47 @@ from dpbandits.audit.symbols import Refused
 
 __all__ = ["beat", "rest", "watched"]
 
-SECONDS = 10.0  # for one call of a user's code
+#: What one call of a user's code may take: of the processor, so that a busy machine refuses nothing, and of the clock,
+#: for code that only waits.
+SECONDS, WAITING = 10.0, 60.0
 
 
 class EndlessError(Refused):
     """A user's code did not come back."""
 
     def __init__(self) -> None:
-        super().__init__(f"the code does not come back within {SECONDS:g} seconds")
+        super().__init__(f"the code does not come back within {SECONDS:g} seconds of work or {WAITING:g} of waiting")
 
 
 class _Watch:
-    """The time of the last sign of life of one thread."""
+    """The times of the last sign of life of one thread."""
 
     def __init__(self) -> None:
-        self.at, self.thread, self.done = time.monotonic(), threading.get_ident(), threading.Event()
-        self.lock = threading.Lock()
+        self.thread, self.done, self.lock = threading.get_ident(), threading.Event(), threading.Lock()
+        self.beat()
+
+    def beat(self) -> None:
+        """A sign of life."""
+        self.worked, self.waited = time.process_time(), time.monotonic()
+
+    def rest(self) -> None:
+        """No sign of life is needed until the next."""
+        self.worked = self.waited = math.inf
+
+    @property
+    def late(self) -> bool:
+        """Whether a sign of life is overdue."""
+        return time.process_time() - self.worked > SECONDS or time.monotonic() - self.waited > WAITING
 
     def run(self) -> None:
         """Wait for signs of life, and raise where there are none."""
         while not self.done.wait(min(0.5, SECONDS / 4.0)):
             with self.lock:
-                if not self.done.is_set() and time.monotonic() - self.at > SECONDS:
+                if not self.done.is_set() and self.late:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(
                         ctypes.c_ulong(self.thread), ctypes.py_object(EndlessError)
                     )
-                    self.at = time.monotonic()
+                    self.beat()
 
 
 _RUNNING: dict[int, _Watch] = {}
@@ -51,14 +66,14 @@ def beat() -> None:
     """A call of a user's code has come back, or begins."""
     watch = _RUNNING.get(threading.get_ident())
     if watch is not None:
-        watch.at = time.monotonic()
+        watch.beat()
 
 
 def rest() -> None:
     """No user's code runs until the next ``beat``, so that nothing is to be watched."""
     watch = _RUNNING.get(threading.get_ident())
     if watch is not None:
-        watch.at = math.inf
+        watch.rest()
 
 
 @contextmanager
