@@ -185,7 +185,7 @@ def law_of(curator: LocalCurator) -> WordsFound:
     >>> from dpbandits.exact import BernoulliCurator
     >>> law = law_of(BernoulliCurator("1/3"))
     >>> low, high = law.epsilon
-    >>> law.faults, low < Decimal(1) / 3 < high, high - low < Decimal("1e-50")
+    >>> law.faults, Fraction(low) < Fraction(1, 3) < Fraction(high), Fraction(high) - Fraction(low) < 1e-50
     ([], True, True)
     """
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from dpbandits.bounds import Bound, Problem, for_policy
-from dpbandits.display import card, shortened, sparkline
+from dpbandits.display import bars, card, shortened, sparkline
 from dpbandits.errors import InputError
 from dpbandits.formats import amount
 from dpbandits.planning.grid import LeftOut, Outcome
@@ -42,6 +42,10 @@ class Plan:
         return "\n".join(self._lines())
 
     def _repr_html_(self) -> str:
+        if len(self.question.epsilons) == 1:
+            found = [self.best(self.focus, trust) for trust in self.question.trusts]
+            losses = [outcome.regret for outcome in (*found, self.free) if outcome is not None]
+            return card(self._lines(), bars(losses), "losses of these policies, in this order")
         best = [self.best(epsilon) for epsilon in self.question.epsilons]
         curve = [math.nan if outcome is None else outcome.regret for outcome in best]
         return card(
