@@ -14,6 +14,7 @@ __all__ = [
     "kl_across",
     "kl_lower",
     "kl_upper",
+    "newton_step",
     "on_grid",
     "positive_log",
     "power_sum",
@@ -218,6 +219,18 @@ def d_eps_upper(x: float, budget: float, epsilon: float) -> float:
     if x * (1.0 - y + shrunk) >= shrunk:
         return y
     return min(math.expm1(-(epsilon * x + budget)) / math.expm1(-epsilon), 1.0)
+
+
+def newton_step(x: float, slope: float, bend: float, low: float, high: float) -> float:
+    """The step from x towards where a convex function is least: Newton's, or halving where that leaves (low, high).
+
+    >>> newton_step(0.5, -1.0, 10.0, 0.0, 1.0), newton_step(0.5, -1.0, 0.1, 0.5, 1.0)
+    (0.1, 0.25)
+    """
+    step = -slope / bend if bend > 0.0 else math.inf
+    if not low < x + step < high:
+        step = 0.5 * (low + high) - x
+    return step
 
 
 def corrected(evidence: float, correction: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from dpbandits.checks import at_least, positive
 from dpbandits.curators.common import Trusted
 from dpbandits.mechanisms import laplace
-from dpbandits.numerics import d_eps, d_eps_slope, d_eps_upper, unit
+from dpbandits.numerics import d_eps, d_eps_slope, d_eps_upper, newton_step, unit
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Environment
 from dpbandits.types import Floats, Integers, Rng
@@ -149,9 +149,7 @@ class BatchLikelihood(Batches):
                 high = mean
             else:
                 low = mean
-            step = -slope / bend if bend > 0.0 else math.inf
-            if not low < mean + step < high:
-                step = 0.5 * (low + high) - mean
+            step = newton_step(mean, slope, bend, low, high)
             mean += step
             if abs(step) <= 1e-12:
                 break

@@ -12,7 +12,7 @@ from dpbandits.curators.common import Local
 from dpbandits.curators.heterogeneous import BLOCK, MAX_LEVELS, OWN_LEVEL
 from dpbandits.draws import rounds_within, successes
 from dpbandits.mechanisms import attenuate, attenuation, convert_to_bernoulli, laplace
-from dpbandits.numerics import GRID, kl, on_grid
+from dpbandits.numerics import GRID, kl, newton_step, on_grid
 from dpbandits.privacy.guarantee import IN_RANGE, Guarantee
 from dpbandits.protocols import NO_LINE, Environment
 from dpbandits.types import Floats, Rng
@@ -281,9 +281,7 @@ class BinnedBernoulli(BitsAtLevels, BinnedFields):
                 high = mean
             else:
                 low = mean
-            step = -slope / bend if bend > 0.0 else math.inf
-            if not low < mean + step < high:
-                step = 0.5 * (low + high) - mean
+            step = newton_step(mean, slope, bend, low, high)
             mean += step
             if abs(step) <= 1e-12:
                 break
