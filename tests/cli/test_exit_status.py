@@ -53,14 +53,14 @@ def test_bad_input_is_status_2_before_any_work(
     dpbandits: Command, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("own_policy.py").write_text(OWN)
+    Path("faulty_policy.py").write_text(OWN)
     Path("small.toml").write_text('arms = "0.9,0.6"\nhorizon = 30\n[[policy]]\nname = "ucb1"\n')
-    status, out, err = dpbandits(*words.format(own="own_policy", file="small.toml").split())
+    status, out, err = dpbandits(*words.format(own="faulty_policy", file="small.toml").split())
     assert (status, out) == (2, "")
     assert err.startswith("dpbandits: ")
     assert err.count("\n") == 1
     assert BAD[words] in err
-    assert {path.name for path in Path().iterdir()} <= {"own_policy.py", "small.toml", "__pycache__"}, (
+    assert {path.name for path in Path().iterdir()} <= {"faulty_policy.py", "small.toml", "__pycache__"}, (
         "a folder is left"
     )
 

@@ -31,16 +31,17 @@ def start(cache: Path, *policies: str, first: str = "") -> subprocess.Popen[str]
     )
 
 
-def outcome(process: subprocess.Popen[str]) -> dict[str, int]:
-    """What the process counted; its error message, if it failed."""
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err[-3000:]
-    return dict(json.loads(out.splitlines()[-1]))
+def outcomes(processes: list[subprocess.Popen[str]]) -> list[dict[str, int]]:
+    """What each process counted, once all have ended; the error message of one that failed."""
+    printed = [process.communicate(timeout=300) for process in processes]
+    for process, (_, err) in zip(processes, printed, strict=True):
+        assert process.returncode == 0, err[-3000:]
+    return [json.loads(out.splitlines()[-1]) for out, _ in printed]
 
 
 def play(cache: Path, *policies: str) -> dict[str, int]:
     """Play these policies in a process, and check them."""
-    return outcome(start(cache, *policies))
+    return outcomes([start(cache, *policies)])[0]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ CodeStore.write = write_together
         start(cache, mine, first=wait.format(here=str(tmp_path), mine=mine, other=other))
         for mine, other in (policies, policies[::-1])
     ]
-    assert [outcome(process) for process in processes] == [{"found": 0, "compiled": 1}] * 2
+    assert outcomes(processes) == [{"found": 0, "compiled": 1}] * 2
     assert play(cache, *policies) == {"found": 2, "compiled": 0}
 
 
@@ -138,8 +139,7 @@ CodeStore.write = write_together
 def test_every_policy_is_right_on_a_store_in_which_everything_is_damaged_or_exchanged(tmp_path: Path) -> None:
     names = lookup.names()
     half = len(names) // 2
-    for process in [start(tmp_path, *names[:half]), start(tmp_path, *names[half:])]:
-        outcome(process)
+    outcomes([start(tmp_path, *names[:half]), start(tmp_path, *names[half:])])
     files = sorted(tmp_path.iterdir())
     contents = [file.read_bytes() for file in files]
     assert len(files) >= 15
@@ -148,7 +148,7 @@ def test_every_policy_is_right_on_a_store_in_which_everything_is_damaged_or_exch
         own = contents[number]
         file.write_bytes((other, own[: len(own) // 2], b"", own[:100] + other[100:])[number % 4])
     processes = [start(tmp_path, *names[:half]), start(tmp_path, *names[half:])]
-    assert sum(outcome(process)["found"] for process in processes) == 0
+    assert [counted["found"] for counted in outcomes(processes)] == [0, 0]
     assert play(tmp_path, *names)["compiled"] == 0
 
 
@@ -156,8 +156,7 @@ def test_every_policy_is_right_on_a_store_in_which_everything_is_damaged_or_exch
 def test_eight_processes_on_a_fresh_store(tmp_path: Path) -> None:
     names = ("ucb1", "ldp-ucb-b", "ldp-ucb-l", "adap-ucb", "dp-se")
     processes = [start(tmp_path, *(names[(number + k) % len(names)] for k in range(3))) for number in range(8)]
-    for process in processes:
-        outcome(process)
+    outcomes(processes)
     assert play(tmp_path, *names) == {"found": 5, "compiled": 0}
 
 
