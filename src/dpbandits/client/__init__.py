@@ -6,7 +6,15 @@ It uses only the standard library, so a device does not need numpy.
 from dpbandits.client.budget import Budget, BudgetError
 from dpbandits.client.device import Device
 from dpbandits.client.store import Store
-from dpbandits.exact import BernoulliCurator, LaplaceCurator, LocalCurator, RandomisedResponse, SigmoidCurator
+from dpbandits.exact import (
+    BernoulliCurator,
+    LaplaceCurator,
+    LocalCurator,
+    PiecewiseCurator,
+    RandomisedResponse,
+    SigmoidCurator,
+    ThresholdCurator,
+)
 
 __all__ = [
     "BernoulliCurator",
@@ -15,7 +23,9 @@ __all__ = [
     "Device",
     "LaplaceCurator",
     "LocalCurator",
+    "PiecewiseCurator",
     "RandomisedResponse",
     "SigmoidCurator",
     "Store",
+    "ThresholdCurator",
 ]

@@ -77,6 +77,7 @@ class HeterogeneousLaplace(Heterogeneous):
     __slots__ = ()
 
     steps = int(GRID)
+    mechanism = "laplace"
 
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         if level <= 0.0:

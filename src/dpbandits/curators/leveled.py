@@ -336,6 +336,7 @@ class WeightedLaplace(Local, WeightedLaplaceFields):
 
     counts_ahead = False
     steps = int(GRID)
+    mechanism = "laplace"
 
     @classmethod
     def start(cls, arms: int) -> Self:
