@@ -13,7 +13,7 @@ from dpbandits import __version__
 from dpbandits.display import card, shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.formats import amount, estimate, plural
-from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, nth_look, show_legend
+from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, new_axes, nth_look, show_legend
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.simulation.settings import Simulation
 from dpbandits.simulation.tails import Tail, tail_of
@@ -259,11 +259,7 @@ class Trace:
         return ax
 
     def _axes(self) -> Axes:
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise MissingExtraError("matplotlib", "plot") from None
-        ax = plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
+        ax = new_axes()
         simulation = self.simulation
         named = f" (best: {shortened(', '.join(self.best_arms), 30)})" if simulation.arms.named else ""
         facts = f"{plural(self.runs, 'run')}, seed {simulation.seed}, dpbandits {self.version}"
