@@ -150,6 +150,8 @@ def _summary(trace: Trace) -> None:
     found = f"found in {trace.found} of {plural(trace.runs, 'run')}"
     best = f"{shortened(', '.join(trace.best_arms), 60)}, {found}; " if trace.simulation.arms.named else ""
     echo(f"best arm    {best}{100 * final['best_arm_fraction']:.2f} % of rounds")
+    if trace.stops is not None:
+        echo(f"known       to {trace.stops}")
     echo(f"guarantee   {_promise(promise)}")
     compiled = compiling.seconds()
     share = f", of which {duration(compiled)} compiling" if compiled >= 0.01 else ""
