@@ -33,7 +33,7 @@ __all__ = [
 Factory = Callable[..., Policy]
 
 #: Parameters that have a place of their own in every call; all others are options.
-COMMON = ("arms", "epsilon", "horizon")
+COMMON = ("arms", "epsilon", "horizon", "rewards_per_user", "user_delta")
 
 
 def names() -> list[str]:
@@ -147,6 +147,8 @@ def make(
     arms: int,
     epsilon: float | None = None,
     horizon: int | None = None,
+    rewards_per_user: int | None = None,
+    user_delta: float | None = None,
     given: Mapping[str, Any] | None = None,
 ) -> Policy:
     """A policy from its name, the common parameters as far as it takes them, and options, as values or as text.
@@ -168,6 +170,11 @@ def make(
         if horizon is None and needs_horizon(factory):
             raise InputError("horizon", f"is required by {label}: how many rounds it will be played, got none")
         settings["horizon"] = horizon
+    for name, setting in (("rewards_per_user", rewards_per_user), ("user_delta", user_delta)):
+        if setting is not None:
+            if not takes(factory, name):
+                raise InputError(name, f"is not a parameter of {label}, which is not private, got {setting}")
+            settings[name] = setting
     allowed = options(factory)
     for option, value in (given or {}).items():
         if option not in allowed:

@@ -134,8 +134,10 @@ class Trace:
     @property
     def label(self) -> str:
         """The policy, as papers write it, and the level at which it runs."""
-        title, epsilon = self.simulation.policy.title, self.options.get("epsilon")
-        return title if epsilon is None else f"{title} (ε = {epsilon:g})"
+        policy, epsilon = self.simulation.policy, self.options.get("epsilon")
+        rewards = policy.rewards_per_user
+        users = "" if rewards is None else f" for a user with {plural(rewards, 'reward')}"
+        return policy.title if epsilon is None else f"{policy.title} (ε = {epsilon:g}{users})"
 
     @property
     def tail(self) -> Tail:
@@ -242,16 +244,17 @@ class Trace:
         """The theorems on this policy's regret here, in the unit of rewards mapped from ``reward_range`` to [0, 1]."""
         from dpbandits.bounds import Problem, for_policy
 
-        simulation, epsilon = self.simulation, self.guarantee.epsilon
+        simulation, reward = self.simulation, self.simulation.policy.curator.guarantee()
+        epsilon = reward.epsilon  # theorems are about one reward
         private = epsilon is not None and np.isfinite(epsilon)
         problem = Problem.on(
             simulation.arms,
             self.horizon,
             epsilon=epsilon if private else None,
-            levels=simulation.levels,
+            levels=simulation.levels_of_rewards,
             reward_range=simulation.reward_range,
         )
-        return for_policy(problem, self.policy, self.guarantee, self.options)
+        return for_policy(problem, self.policy, reward, simulation.policy.of_reward)
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None, bounds: bool = False) -> Axes:
         """Mean regret over time with a band of two standard errors, on logarithmic time.
