@@ -15,6 +15,7 @@ import {
   transact,
   write,
   type Entropy,
+  type Rational,
   type State,
   type Store,
 } from "./device.js";
@@ -92,8 +93,8 @@ export interface ClientSettings {
   url: string;
   /** An API key with the role decide. */
   key?: string;
-  /** The total epsilon that this user will ever spend, as text. A lower limit of an earlier visit stands. */
-  limit: string;
+  /** The total epsilon that this user will ever spend, as text: "10" by default. A lower limit of an earlier visit stands. */
+  limit?: string;
   /** Who the user is, where the server shall know; it stores a keyed hash. */
   user?: string;
   /** Where the budget and the answers are kept: the browser's database, if nothing else is said. */
@@ -171,6 +172,7 @@ function plain(reward: unknown, range: CuratorBlock["range"]): number {
 export class Client {
   readonly #settings: ClientSettings;
   readonly #store: Store;
+  readonly #limit: Rational;
   readonly #url: string;
   readonly #offers = new WeakMap<Decision, Offer>();
   readonly #heard = new Map<string, unknown>(); // reports that could not be kept yet
@@ -181,7 +183,7 @@ export class Client {
   #closed = false;
 
   constructor(settings: ClientSettings) {
-    rational("limit", settings.limit);
+    this.#limit = rational("limit", settings.limit ?? "10");
     if (!/^https?:\/\/[^/]/.test(settings.url)) throw new RangeError(`url must begin with http:// or https://, got '${settings.url}'`);
     this.#settings = settings;
     this.#url = settings.url.replace(/\/+$/, "");
@@ -195,7 +197,7 @@ export class Client {
   }
 
   #change(change: (state: Kept) => void): Promise<Kept> {
-    return transact<Kept>(this.#store, rational("limit", this.#settings.limit), change, true);
+    return transact<Kept>(this.#store, this.#limit, change, true);
   }
 
   #tell(event: DeviceEvent): void {
@@ -403,10 +405,14 @@ export class Client {
           open.next = now + open.most;
         }
       });
-      for (const [key, reward, reported] of drawn) this.#drawn(state, key, reward, reported);
-      for (const key of due) {
+      for (const [key, reward, reported] of drawn) {
         this.#heard.delete(key);
-        if (await this.#send(key, state)) done.push(key);
+        this.#drawn(state, key, reward, reported);
+      }
+      for (const key of due) {
+        const status = await this.#send(key, state);
+        if (FINAL.includes(status)) done.push(key);
+        if (status === "unreachable") break; // the others are tried again with it
       }
       const left = await this.#change((state) => done.forEach((key) => forget(state, key)));
       for (const key in left.open) wait = Math.min(wait, left.open[key]!.next - this.#now());
@@ -416,17 +422,16 @@ export class Client {
     this.#wake(wait);
   }
 
-  // The same bytes every time. Whether the server has said what became of them.
-  async #send(key: string, { open, made }: Kept): Promise<boolean> {
+  // The same bytes every time. What the server says became of them.
+  async #send(key: string, { open, made }: Kept): Promise<string> {
     const { token, curator, tries } = open![key]!;
     const central = curator.mechanism === "none";
     const body = `{"token":${JSON.stringify(token)},"${central ? "reward" : "response"}":${made[key]![1]}}`;
     const path = central ? "/v1/rewards" : "/v1/responses";
     const [code, answer] = await this.#post(path, body, PATIENCE);
-    const final = FINAL.includes(answer?.status);
-    const status = final ? answer.status : `${code || "unreachable"}`;
+    const status = FINAL.includes(answer?.status) ? answer.status : `${code || "unreachable"}`;
     this.#tell({ type: "sent", id: key.slice(1), url: this.#url + path, body, bytes: body.length, attempt: tries, status });
-    return final;
+    return status;
   }
 }
 
