@@ -70,6 +70,8 @@ export interface DecideOptions {
   otherwise: number | null;
   /** The arm to play when the server gives none. */
   fallback?: string | null;
+  /** Who the user is, if not as in the client's settings. The budget is that of the store, whoever the user is. */
+  user?: string;
   /** This user's own epsilon, where the experiment has levels: one of them, as text. */
   level?: string;
   /** Answer so many seconds after the decision, and not near the end of the server's window. */
@@ -241,7 +243,7 @@ export class Client {
   }
 
   /** A decision that is not shown yet: it is answered only once it is opened. */
-  async ask(experiment: string, { otherwise, fallback = null, level, after }: DecideOptions): Promise<Decision> {
+  async ask(experiment: string, { otherwise, fallback = null, user = this.#settings.user, level, after }: DecideOptions): Promise<Decision> {
     const id = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
     const instead = (silent: Silence, detail: string): Decision => ({ id, experiment, arm: fallback, silent, detail });
     try {
@@ -254,7 +256,7 @@ export class Client {
       } catch (problem) {
         return instead("storage", detailOf(problem));
       }
-      const { user, timeout = 2000, trust } = this.#settings;
+      const { timeout = 2000, trust } = this.#settings;
       const path = `/v1/experiments/${encodeURIComponent(experiment)}/decisions`;
       const [status, answer] = await this.#post(path, JSON.stringify({ decision: id, user, level }), timeout);
       const detail = `${status} ${answer?.detail ?? ""}`;
@@ -350,6 +352,16 @@ export class Client {
     this.#tell({ type: "drawn", id: key.slice(1), reward: real(reward), reported, response: made[key]![1]!, budget: { limit, spent } });
   }
 
+  /** Whether a decision still waits: its answer is not due yet. */
+  async waits({ id }: Decision): Promise<boolean> {
+    try {
+      const open = (await this.#change(() => {})).open?.["." + id];
+      return !!open && !open.tries && open.next > this.#now();
+    } catch {
+      return false;
+    }
+  }
+
   /** Send what is due. It happens by itself; with `now`, what failed before is tried again at once. */
   flush(now = false): Promise<void> {
     return (this.#working ??= this.#work(now).finally(() => {
@@ -384,6 +396,7 @@ export class Client {
       const drawn: [string, unknown, boolean][] = [];
       const state = await this.#change((state) => {
         const now = this.#now();
+        due.length = drawn.length = 0; // a store may try a change again
         for (const key in state.open) {
           const open = state.open[key]!;
           open.next = Math.min(open.next, now + open.most); // the clock may have been set back
