@@ -11,6 +11,7 @@ from dpbandits.agents.moss import MOSS
 from dpbandits.agents.propensities import propensities
 from dpbandits.agents.skip_ahead import skip_ahead
 from dpbandits.agents.thompson import Thompson
+from dpbandits.agents.top_two import BitsTest, SumsTest, TopTwo
 from dpbandits.agents.ucb import UCB, RootUCB
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "KLUCB",
     "MOSS",
     "UCB",
+    "BitsTest",
     "CoveringUCB",
     "Doubling",
     "Elimination",
@@ -27,7 +29,9 @@ __all__ = [
     "LikelihoodIMED",
     "LikelihoodUCB",
     "RootUCB",
+    "SumsTest",
     "Thompson",
+    "TopTwo",
     "batches",
     "propensities",
     "skip_ahead",

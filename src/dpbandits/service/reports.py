@@ -17,9 +17,9 @@ from dpbandits.curators import LocalBernoulli
 from dpbandits.mechanisms import attenuation, debias
 from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
-from dpbandits.service.batch import COUNTS
 from dpbandits.service.books import SILENT, Run
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
+from dpbandits.service.rows import COUNTS
 from dpbandits.service.state import State
 from dpbandits.service.tables import answers, audit, decisions, people, releases, traffic
 
