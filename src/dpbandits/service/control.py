@@ -249,6 +249,8 @@ def _choosing(api: FastAPI, service: Service) -> None:
     ) -> dict[str, Any]:
         if ":" in policy:
             raise InputError("policy", "must be one of the package's own here: dpbandits plan takes yours")
+        if gap > best:
+            raise InputError("gap", f"must be at most best, {best:g}, got {gap:g}")
         if traffic * days > MOST_ROUNDS:
             raise InputError("days", f"must make at most {MOST_ROUNDS:,} decisions here: dpbandits plan takes more")
         asked = {"arms": arms, "best": best, "gap": gap, "traffic": traffic, "days": days}

@@ -24,7 +24,10 @@ _CURATOR = {
                 "range": {"type": ["array", "null"], "items": {"type": "number"}},
                 "sigmoid": {"type": "boolean"},
                 "steps": {"type": "integer"},
-                "respond_within": {"type": ["number", "null"], "description": "Seconds from the decision to respond_by."},
+                "respond_within": {
+                    "type": ["number", "null"],
+                    "description": "Seconds from the decision to respond_by.",
+                },
                 "respond_by": {"type": ["string", "null"]},
             },
             "required": ["mechanism", "epsilon", "range", "respond_within", "respond_by"],
