@@ -55,7 +55,8 @@ class Visit:
         self.context.close()
         foreign = [one.url for one in self.requests if not one.url.startswith((self.base, "about:", "blob:"))]
         assert not foreign
-        assert not [text for text in self.complaints if not text.startswith(self.expected or "\0")]
+        unexpected = [text for text in self.complaints if not text.startswith(self.expected or "\0")]
+        assert not unexpected, unexpected
 
 
 def create(server: Server, name: str, **settings: Any) -> None:

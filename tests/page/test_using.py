@@ -25,7 +25,7 @@ def test_an_experiment_from_the_form_to_the_archive(server: Server, visit: Open,
     one = visit(server)
     one.expected = ("Failed to load resource: the server responded with a status of 4",)  # what is refused
     page = one.open("/#/new")
-    page.get_by_label("Arms, one on each line").fill("left\nright")
+    page.get_by_label("Arms, one on each line").fill("left\nright\nmiddle")
     page.get_by_role("button", name="Begin the experiment").click()
     expect(page.locator("#name-help")).to_have_class("wrong")
     page.get_by_label("Name").fill("buttons")
@@ -43,7 +43,7 @@ def test_an_experiment_from_the_form_to_the_archive(server: Server, visit: Open,
     expect(page.get_by_role("button", name="Resume right")).to_be_visible()
     assert server.call("GET", "/v1/experiments/buttons")[1]["paused_arms"] == ["right"]
     page.get_by_role("button", name="Pause left").click()
-    expect(page.get_by_role("alert")).to_contain_text("must leave at least one arm")
+    expect(page.get_by_role("alert")).to_contain_text("at least 2 must be left")
     page.get_by_role("button", name="Resume right").click()
     expect(page.get_by_role("button", name="Pause right")).to_be_visible()
 
@@ -52,7 +52,7 @@ def test_an_experiment_from_the_form_to_the_archive(server: Server, visit: Open,
     page.get_by_role("button", name="Go on").click()
     expect(page.locator(".badge")).to_have_text("running")
 
-    play(server, "buttons", 50, likes=(0.5, 0.5))
+    play(server, "buttons", 50, likes=(0.5, 0.5, 0.5))
     expect(page.locator(".numbers")).to_contain_text("50")  # by itself
     page.locator("summary", has_text="Export").click()
     with page.expect_download() as saved:
@@ -164,6 +164,7 @@ def test_nothing_foreign_is_allowed(server: Server, visit: Open) -> None:
         "Executing inline",
         "Refused",
         "Applying inline",
+        "Framing",
         "Fetch API",
         "This",
     )

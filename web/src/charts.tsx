@@ -7,6 +7,8 @@ import type { Arm, Forecast, Shares, Summary } from "./api";
 import { armColour, colour, COLOURS, onTheme } from "./theme";
 import { number, percent, value, whole } from "./words";
 
+/** Seconds between the marks of a time axis. */
+const STEPS = [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000];
 const ENOUGH = 25; // decisions in a step before its shares are worth a point
 const SHOWN = COLOURS - 1; // arms with a colour of their own; the others are one band
 
@@ -57,15 +59,16 @@ export function ShareChart({ shares, height = 240 }: { shares: Shares; height?: 
   latest.current = data;
 
   useEffect(() => {
+    const within = box.current!;
     const make = (): void => {
       plot.current?.destroy();
       const began = performance.now();
-      plot.current = new uPlot(options(box.current!.clientWidth, height, count), latest.current, box.current!);
+      plot.current = new uPlot(options(within.clientWidth, height, count), latest.current, within);
       performance.measure("chart", { start: began });
     };
     make();
-    const fit = new ResizeObserver(() => plot.current?.setSize({ width: box.current!.clientWidth, height }));
-    fit.observe(box.current!);
+    const fit = new ResizeObserver(() => plot.current?.setSize({ width: within.clientWidth, height }));
+    fit.observe(within);
     const end = onTheme(make);
     return () => {
       end();
@@ -109,9 +112,9 @@ function options(width: number, height: number, arms: number): uPlot.Options {
     legend: { show: false },
     cursor: { show: false },
     scales: { y: { range: [0, 1] }, x: { time: true } },
-    padding: [8, 12, 0, 0],
+    padding: [8, 28, 0, 0],
     axes: [
-      { ...axis, grid: { show: false }, space: 80, size: 30, values: (_, ticks) => ticks.map(clock(ticks)) },
+      { ...axis, grid: { show: false }, space: 80, size: 30, incrs: STEPS, values: (_, ticks) => ticks.map(clock(ticks)) },
       { ...axis, size: 48, splits: () => [0, 0.25, 0.5, 0.75, 1], values: (_, ticks) => ticks.map((y) => `${100 * y} %`) },
     ],
     series: [
@@ -147,7 +150,8 @@ export function Estimates({ arms, low, high }: { arms: Arm[]; low: number; high:
     <div class="rows" role="list">
       {arms.map((arm, i) => {
         const e = arm.estimate;
-        const ends = e?.interval?.map((x) => Math.min(Math.max(x, low), high));
+        const within = (x: number): number => Math.min(Math.max(x, low), high);
+        const ends = e?.interval?.map(within);
         return (
           <div class="row" role="listitem" key={arm.arm}>
             <span class="name">{arm.arm}</span>
@@ -163,7 +167,7 @@ export function Estimates({ arms, low, high }: { arms: Arm[]; low: number; high:
             <span class="figure">
               {e ? (
                 <>
-                  <b>{number(e.mean)}</b>
+                  <b>{number(within(e.mean))}</b>
                   <small>{ends ? `${number(ends[0]!)} to ${number(ends[1]!)}` : "error not stated"}</small>
                 </>
               ) : (

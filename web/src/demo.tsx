@@ -18,9 +18,9 @@ const CROWD = 1000;
 const AT_ONCE = 12;
 
 const BANNERS: Record<string, { text: string; more: string; likes: number }> = {
-  "Free shipping": { text: "Free shipping", more: "on every order, this week", likes: 0.3 },
-  "Summer sale": { text: "Summer sale", more: "up to half price", likes: 0.6 },
-  "New arrivals": { text: "New arrivals", more: "fresh from the workshop", likes: 0.2 },
+  "Free shipping": { text: "Free shipping", more: "on every order, this week", likes: 0.25 },
+  "Summer sale": { text: "Summer sale", more: "up to half price", likes: 0.65 },
+  "New arrivals": { text: "New arrivals", more: "fresh from the workshop", likes: 0.15 },
 };
 
 const experiment = new URLSearchParams(location.search).get("experiment") ?? FIRST;
@@ -166,7 +166,7 @@ function XrayPanel({ xray, silent }: { xray: Xray; silent: string | null }) {
       <h2>X-ray of your device</h2>
       <ol>
         <Step title="What you did" place="stays here" done={drawn !== undefined}>
-          {drawn ? (drawn.reported ? (drawn.reward ? "You clicked: the reward is 1." : "You were not interested: the reward is 0.") : "You did nothing: the reward is 0.") : "Waiting for you."}
+          {drawn ? (drawn.reported ? (drawn.reward ? "You clicked: the reward is 1." : "You were not interested: the reward is 0.") : "You did nothing: the reward is 0.") : silent ? "Nothing is asked about this visit." : "Waiting for you."}
         </Step>
         <Step title="The coin" place="stays here" done={drawn !== undefined}>
           {`It says the truth with probability ${percent(truth)}. `}

@@ -78,7 +78,7 @@ export function ExperimentPage({ name }: { name: string }) {
       </dl>
       <div class="cards">
         <Card title="Share of traffic over time" wide>
-          {shares && shares.time.length ? <ShareChart shares={shares} /> : <p class="quiet">Nobody has asked for a decision yet.</p>}
+          {shares?.time.length ? <ShareChart shares={shares} /> : <p class="quiet">{shares ? "Nobody has asked for a decision yet." : "Asking the server …"}</p>}
         </Card>
         <Card title="Estimates" note={`The mean of ${summary.arms.find((arm) => arm.estimate)?.estimate?.of ?? "the reward"}, with intervals that miss it for one arm in 20.`}>
           <Estimates arms={summary.arms} low={low!} high={high!} />

@@ -7,7 +7,7 @@ export const whole = (n: number): string => Math.round(n).toLocaleString("en");
 export function percent(share: number | null): string {
   if (share === null) return "–";
   const value = 100 * share;
-  const text = value > 0 && value < 0.05 ? "< 0.1" : value >= 10 || value === 0 ? value.toFixed(0) : value.toFixed(1);
+  const text = value > 0 && value < 0.05 ? "< 0.1" : value >= 10 ? value.toFixed(0) : String(Number(value.toFixed(1)));
   return `${text}\u00a0%`;
 }
 

@@ -152,8 +152,9 @@ def _open(words: str) -> dict[str, Any]:
 
 
 def _in_units(experiment: Experiment, value: float) -> float:
+    """A bound on a mean, in the unit of the reward and within its range."""
     low, high = (0.0, 1.0) if experiment.range is None else experiment.range
-    return low + (high - low) * value
+    return low + (high - low) * min(max(value, 0.0), 1.0)
 
 
 def _listed(names: list[str]) -> str:

@@ -74,7 +74,14 @@ def _silence(experiment: Experiment, total: Counts, came: int, due: int) -> list
 
 def _lateness(experiment: Experiment, total: Counts, came: int) -> list[dict[str, Any]]:
     found = []
-    if came >= ENOUGH and total["late"] > MANY_LATE * came:
+    if came >= ENOUGH and total["late"] > MANY_LATE * came and experiment.by_stint:
+        text = (
+            f"{100 * total['late'] / came:.0f} % of the responses were not used: their stint had closed. The policy "
+            "serves one arm until enough responses have come. With many decisions open at once, the others come too "
+            "late."
+        )
+        found.append(_finding("note", "closed", text))
+    elif came >= ENOUGH and total["late"] > MANY_LATE * came:
         text = (
             f"{100 * total['late'] / came:.0f} % of the responses came too late and were not used. A longer "
             f"response_window (now {experiment.window:g} s) or faster clients would help."

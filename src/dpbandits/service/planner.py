@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 from dpbandits.errors import InputError
@@ -107,7 +108,9 @@ class Planner:
 
     def _said(self, line: str) -> str:
         """What the process answers; nothing where it was ended."""
-        if self._process is None or self._process.poll() is not None:
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
+        if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "dpbandits.service.planner"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -130,10 +133,8 @@ class Planner:
         """End the process."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    pipe.close()
+            with suppress(OSError):  # what could not be written to it
+                self._process.communicate()
             self._process = None
 
 
