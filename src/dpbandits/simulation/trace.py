@@ -251,7 +251,10 @@ class Trace:
             levels=simulation.levels,
             reward_range=simulation.reward_range,
         )
-        return for_policy(problem, self.policy, self.guarantee, self.options)
+        found = for_policy(problem, self.policy, self.guarantee, self.options)
+        if self.stops is not None and self.stops.beta > 1.0 / self.horizon:  # then it is not consistent
+            found = [bound for bound in found if bound.rate is None]
+        return found
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None, bounds: bool = False) -> Axes:
         """Mean regret over time with a band of two standard errors, on logarithmic time.
