@@ -1,9 +1,9 @@
-"""A range for rewards of unknown size, found privately in the local model: some users say which side of a line theirs is.
+"""A range for rewards of unknown size, found privately in the local model, from one bit of each user.
 
 A policy for rewards in [0, 1] plays any rewards if a range is chosen: they are clipped to it and mapped to [0, 1]
-(``reward_range`` of ``simulate``, ``plan`` and ``Session``). A range that is far too wide drowns the differences between
-arms in noise, and one that is too narrow clips them away. Where nobody knows a good one, it is found here: each of the
-first users sends one private bit, whether the reward is above a public threshold, and the thresholds are halved in on
+(``reward_range`` of ``simulate``, ``plan`` and ``Session``). A range that is far too wide drowns the differences
+between arms in noise, and one that is too narrow clips them away. Where nobody knows a good one, it is found here: each
+of the first users says privately whether the reward is above a public threshold, and the thresholds are halved in on
 the two quantiles at which rewards are then clipped.
 """
 
@@ -30,7 +30,7 @@ MISSED = 0.05  # probability with which more than ``most_outside`` may be outsid
 
 
 class RangeFinder:
-    """Finds a range [low, high] with few rewards above it, and few below: a share ``tail``, as far as noise lets it tell.
+    """Finds a range [low, high] with few rewards above it, and few below: a share ``tail``, as far as noise can tell.
 
     ``ask`` is the threshold for the next user, whose device answers with ``ThresholdCurator(epsilon, threshold)``;
     ``tell`` takes the answer. After ``users`` answers ``range`` is known. Its ends are 0 or a power of two, from
@@ -142,7 +142,7 @@ class RangeFinder:
         low, high = self._bracket
         if low < high:
             return
-        # The lower end is the highest threshold above which nearly all rewards are: the one before the first that fails.
+        # The lower end is the highest threshold that nearly all rewards are above: the one before the first that fails.
         self._ends.append(low if not self._ends else max(low - 1, 0))
         self._bracket = (0, len(self.thresholds) - 1)
 

@@ -68,6 +68,8 @@ def find(policy: str | Factory) -> Factory:
 def own(target: str) -> Callable[..., Any]:
     """The user's function that ``module:function`` names; the working directory is searched first."""
     module, _, name = target.partition(":")
+    if "<" in name:
+        raise InputError("policy", f"must be a function at the top level of a module, got {target}")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:

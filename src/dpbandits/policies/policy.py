@@ -62,6 +62,7 @@ class Traits:
     practical: Mapping[str, Any] = field(default_factory=dict)  # options that often lose less, outside the theorem
     caution: str = ""  # what goes badly wrong in a small share of the runs, and how often
     advised: Callable[[int], Mapping[str, Any]] | None = None  # options that a careful user sets, by the horizon
+    stops: bool = False  # whether it stops when it knows the best arm; its option ``beta`` bounds how often it errs
     title: str = ""  # as papers write it; empty: what its docstring begins with, before the colon
 
     @property

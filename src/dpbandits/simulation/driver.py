@@ -101,19 +101,19 @@ def simulate_all(
     runs, workers = at_least("runs", _number("runs", runs), 1), workers_of(_number("workers", workers))
     if progress is not None and not callable(progress):
         raise InputError("progress", f"must be a function of the finished runs and of all, got {progress!r:.80}")
-    shape = (runs, simulation.marks.size, len(simulation.arms))
+    shape = (runs, *simulation.shape)
     if math.prod(shape) > LARGEST:
         raise InputError("runs", f"must be fewer: {runs} of them need {8 * math.prod(shape) / 1e9:.0f} GB, got {runs}")
     started = time.perf_counter()  # compiling is part of the time that a user waits
     player = Player.of(simulation, engine)
-    pulls = np.zeros(shape, np.int64)
+    left = np.zeros(shape, np.int64)
 
     def one(run: int) -> int:
-        pulls[run] = player.play(run)
+        left[run] = player.play(run)
         return run
 
     finished = _spread(one, runs, workers, progress)
-    trace = Trace(simulation, pulls, time.perf_counter() - started, engine=engine)
+    trace = Trace.of(simulation, left, time.perf_counter() - started, engine)
     if len(finished) < runs:
         raise Interrupted(trace.only(np.array(sorted(finished), np.int64)) if finished else None)
     return trace

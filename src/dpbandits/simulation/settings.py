@@ -313,6 +313,14 @@ class Simulation:
         return np.unique(np.round(np.geomspace(1, self.horizon, self.checkpoints)).astype(np.int64))
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of what a run leaves: a row of pulls for each checkpoint, by arm.
+
+        If the policy stops, a last row has the rounds after which an arm was named the best one, and 0 for the others.
+        """
+        return self.marks.size + (1 if self.policy.traits.stops else 0), len(self.arms)
+
+    @property
     def guarantee(self) -> Guarantee:
         """The policy's guarantee, with what the range adds to it. What is computed from a log has none."""
         promise = self.policy.guarantee
