@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,7 +132,14 @@ def test_a_comparison_keeps_the_stops() -> None:
 @pytest.mark.parametrize("name", STOPPING)
 def test_delayed_responses_are_no_evidence_before_they_have_come(name: str) -> None:
     """With a long delay, a run stops later, and errs no more often (failure below 1e-6)."""
-    given = {"arms": "0.9,0.3", "epsilon": 2, "horizon": 20_000, "runs": 40, "checkpoints": 1, "beta": 0.1}
+    given: dict[str, Any] = {
+        "arms": "0.9,0.3",
+        "epsilon": 2,
+        "horizon": 20_000,
+        "runs": 40,
+        "checkpoints": 1,
+        "beta": 0.1,
+    }
     prompt = dp.simulate(name, **given)
     late = dp.simulate(name, **given, delay="constant(1000)", window=3000)
     assert prompt.stops is not None

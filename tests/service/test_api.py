@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -290,6 +291,24 @@ def test_held_out_users_and_chance(client: TestClient) -> None:
     assert all(row["arm"] == "blue" for row in rows if row["chosen_by"] == "holdout")
     share = sum(row["chosen_by"] == "holdout" for row in rows) / len(rows)
     assert 0.1 < share < 0.9  # 40 users at 1/2: fails with probability below 1e-6
+    said = found["holdout"]
+    assert said["arm"] == "blue"
+    assert said["decisions"] == said["responses"] == found["responses"]["apart"]
+    low, high = said["estimate"]["interval"]
+    debiased = 0.5 + 0.5 / math.tanh(0.5)  # everybody sends 1
+    assert said["estimate"]["mean"] == pytest.approx(debiased)
+    assert low < debiased < high
+
+
+def test_central_rewards_of_held_out_users_are_not_kept(client: TestClient) -> None:
+    create(client, policy="adap-ucb", holdout=0.999, baseline="blue")
+    for _ in range(20):
+        assert reward(client, decide(client)["token"], 1) == "accepted"
+    found = folded(client)
+    assert read(client, "summary")["holdout"]["estimate"] is None
+    assert "nothing of them is released" in found["holdout"]["note"]
+    create(client, "all")
+    assert read(client, "summary", "all")["holdout"] is None
 
 
 def test_in_shadow_mode_everybody_gets_the_baseline(client: TestClient) -> None:

@@ -12,14 +12,14 @@ from calls import create, decide, folded, read, respond
 from starlette.testclient import TestClient
 
 from dpbandits.exact import SystemNoise
-from dpbandits.service.evidence import ERROR, converged, fixed, stitched
+from dpbandits.service.evidence import converged
 from dpbandits.service.experiment import Experiment, Settings
 from dpbandits.service.health import findings
 from dpbandits.service.state import State
 
 
 def played(
-    policy: str, means: tuple[float, ...], rounds: int, seed: int, **more: Any
+    policy: str, means: tuple[float, ...], rounds: int, seed: int, level: float = 0.0, **more: Any
 ) -> tuple[Experiment, State, bool]:
     """An experiment after so many rounds, and whether the best arm was ever said to be another one than the first."""
     arms = [f"arm {n}" for n in range(len(means))]
@@ -32,7 +32,7 @@ def played(
     for t in range(rounds):
         arm, stint = state.decide(float(t), noise, choices)
         bit = (chance.random() < means[arm]) != (chance.random() < lie)
-        state.receive(arm, stint, float(t), float(bit), 0.0, float(t), noise)
+        state.receive(arm, stint, float(t), float(bit), level, float(t), noise)
         if t % 25 == 0:
             wrong |= converged(experiment, state)["arm"] not in (None, arms[0])
     return experiment, state, wrong
@@ -57,23 +57,9 @@ def test_a_wrong_arm_is_seldom_named_however_often_one_looks() -> None:
     assert wrong < 9
 
 
-def test_the_bound_holds_at_all_times() -> None:
-    """400 walks of 4000 steps: each leaves the bound, ever, with probability at most 0.05.
-
-    At least 40 of 400 would leave it with probability below 1e-4 if that probability were 0.05. A bound for one time
-    alone, which is no bound for all times, is left by more.
-    """
-    rng = np.random.default_rng(0)
-    n = np.arange(1, 4001)
-    means = rng.integers(0, 2, (400, 4000)).cumsum(axis=1) / n - 0.5
-    always = np.array([stitched(float(k), ERROR) for k in n])
-    once = np.array([fixed(float(k), math.log(1.0 / ERROR)) for k in n])
-    assert (means > always).any(axis=1).sum() < 40
-    assert (means > once).any(axis=1).sum() > 40
-
-
 def test_nothing_is_claimed_where_no_bound_is_known() -> None:
-    experiment, state, _ = played("dp-klucb", (0.9, 0.1), 800, seed=0)
+    more = {"epsilon": None, "levels": ["2"]}
+    experiment, state, _ = played("heldp-weighted-l", (0.9, 0.1), 800, seed=0, level=2.0, **more)
     assert "cannot say" in converged(experiment, state)["words"]
     fresh = State(experiment.policy, math.inf)
     assert "Too early" in converged(experiment, fresh)["words"]

@@ -38,14 +38,14 @@ class DecideBody(msgspec.Struct, forbid_unknown_fields=True):
     count: int | None = None
 
 
-class ResponseBody(msgspec.Struct, forbid_unknown_fields=True):
+class ResponseBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """What a device sends."""
 
     token: str
     response: Any
 
 
-class RewardBody(msgspec.Struct, forbid_unknown_fields=True):
+class RewardBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A reward of the central model."""
 
     token: str
@@ -140,13 +140,12 @@ def _outcome(outcome: Outcome) -> bytes:
 
 
 def _item(service: Service, one: Any, rewards: bool) -> Item | Outcome:
-    if isinstance(one, dict):
+    kind = RewardBody if rewards else ResponseBody
+    if type(one) is not kind:
         try:
-            one = msgspec.convert(one, RewardBody if rewards else ResponseBody)
+            one = msgspec.convert(one, kind)
         except msgspec.ValidationError as error:
             return "invalid", f"must be {_shape(rewards)}: {error}"
-    if not isinstance(one, ResponseBody | RewardBody):
-        return "invalid", f"must be {_shape(rewards)}"
     token = tokens.read(one.token, service.keys)
     run = None if token is None else service.runs.get(token.experiment)
     if token is None or run is None:
@@ -155,9 +154,7 @@ def _item(service: Service, one: Any, rewards: bool) -> Item | Outcome:
     if experiment.local is rewards:
         right = "responses" if rewards else "rewards"
         return "invalid", f"{experiment.name} takes {right}: send it to /v1/{right}"
-    if isinstance(one, RewardBody):
-        return _reward(experiment, token, one.reward)
-    return _response(experiment, token, one.response)
+    return _reward(experiment, token, one.reward) if rewards else _response(experiment, token, one.response)
 
 
 def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | Outcome:
