@@ -40,7 +40,7 @@ def played(
 
 @pytest.mark.parametrize("policy", ["ldp-ucb-b", "adap-ucb", "ucb1"])
 def test_the_best_arm_is_named_once_it_is_clear(policy: str) -> None:
-    more = {"epsilon": None} if policy == "ucb1" else {}
+    more: dict[str, Any] = {"epsilon": None} if policy == "ucb1" else {}
     experiment, state, _ = played(policy, (0.9, 0.1), 1500, seed=0, **more)
     known = converged(experiment, state)
     assert known["arm"] == "arm 0"
