@@ -15,6 +15,7 @@ import {
   transact,
   write,
   type Entropy,
+  type Rational,
   type State,
   type Store,
 } from "./device.js";
@@ -69,6 +70,8 @@ export interface DecideOptions {
   otherwise: number | null;
   /** The arm to play when the server gives none. */
   fallback?: string | null;
+  /** Who the user is, if not as in the client's settings. The budget is that of the store, whoever the user is. */
+  user?: string;
   /** This user's own epsilon, where the experiment has levels: one of them, as text. */
   level?: string;
   /** Answer so many seconds after the decision, and not near the end of the server's window. */
@@ -92,8 +95,8 @@ export interface ClientSettings {
   url: string;
   /** An API key with the role decide. */
   key?: string;
-  /** The total epsilon that this user will ever spend, as text. A lower limit of an earlier visit stands. */
-  limit: string;
+  /** The total epsilon that this user will ever spend, as text: "10" by default. A lower limit of an earlier visit stands. */
+  limit?: string;
   /** Who the user is, where the server shall know; it stores a keyed hash. */
   user?: string;
   /** Where the budget and the answers are kept: the browser's database, if nothing else is said. */
@@ -171,6 +174,7 @@ function plain(reward: unknown, range: CuratorBlock["range"]): number {
 export class Client {
   readonly #settings: ClientSettings;
   readonly #store: Store;
+  readonly #limit: Rational;
   readonly #url: string;
   readonly #offers = new WeakMap<Decision, Offer>();
   readonly #heard = new Map<string, unknown>(); // reports that could not be kept yet
@@ -181,7 +185,7 @@ export class Client {
   #closed = false;
 
   constructor(settings: ClientSettings) {
-    rational("limit", settings.limit);
+    this.#limit = rational("limit", settings.limit ?? "10");
     if (!/^https?:\/\/[^/]/.test(settings.url)) throw new RangeError(`url must begin with http:// or https://, got '${settings.url}'`);
     this.#settings = settings;
     this.#url = settings.url.replace(/\/+$/, "");
@@ -195,7 +199,7 @@ export class Client {
   }
 
   #change(change: (state: Kept) => void): Promise<Kept> {
-    return transact<Kept>(this.#store, rational("limit", this.#settings.limit), change, true);
+    return transact<Kept>(this.#store, this.#limit, change, true);
   }
 
   #tell(event: DeviceEvent): void {
@@ -239,7 +243,7 @@ export class Client {
   }
 
   /** A decision that is not shown yet: it is answered only once it is opened. */
-  async ask(experiment: string, { otherwise, fallback = null, level, after }: DecideOptions): Promise<Decision> {
+  async ask(experiment: string, { otherwise, fallback = null, user = this.#settings.user, level, after }: DecideOptions): Promise<Decision> {
     const id = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
     const instead = (silent: Silence, detail: string): Decision => ({ id, experiment, arm: fallback, silent, detail });
     try {
@@ -252,7 +256,7 @@ export class Client {
       } catch (problem) {
         return instead("storage", detailOf(problem));
       }
-      const { user, timeout = 2000, trust } = this.#settings;
+      const { timeout = 2000, trust } = this.#settings;
       const path = `/v1/experiments/${encodeURIComponent(experiment)}/decisions`;
       const [status, answer] = await this.#post(path, JSON.stringify({ decision: id, user, level }), timeout);
       const detail = `${status} ${answer?.detail ?? ""}`;
@@ -348,6 +352,16 @@ export class Client {
     this.#tell({ type: "drawn", id: key.slice(1), reward: real(reward), reported, response: made[key]![1]!, budget: { limit, spent } });
   }
 
+  /** Whether a decision still waits: its answer is not due yet. */
+  async waits({ id }: Decision): Promise<boolean> {
+    try {
+      const open = (await this.#change(() => {})).open?.["." + id];
+      return !!open && !open.tries && open.next > this.#now();
+    } catch {
+      return false;
+    }
+  }
+
   /** Send what is due. It happens by itself; with `now`, what failed before is tried again at once. */
   flush(now = false): Promise<void> {
     return (this.#working ??= this.#work(now).finally(() => {
@@ -382,6 +396,7 @@ export class Client {
       const drawn: [string, unknown, boolean][] = [];
       const state = await this.#change((state) => {
         const now = this.#now();
+        due.length = drawn.length = 0; // a store may try a change again
         for (const key in state.open) {
           const open = state.open[key]!;
           open.next = Math.min(open.next, now + open.most); // the clock may have been set back
@@ -403,10 +418,14 @@ export class Client {
           open.next = now + open.most;
         }
       });
-      for (const [key, reward, reported] of drawn) this.#drawn(state, key, reward, reported);
-      for (const key of due) {
+      for (const [key, reward, reported] of drawn) {
         this.#heard.delete(key);
-        if (await this.#send(key, state)) done.push(key);
+        this.#drawn(state, key, reward, reported);
+      }
+      for (const key of due) {
+        const status = await this.#send(key, state);
+        if (FINAL.includes(status)) done.push(key);
+        if (status === "unreachable") break; // the others are tried again with it
       }
       const left = await this.#change((state) => done.forEach((key) => forget(state, key)));
       for (const key in left.open) wait = Math.min(wait, left.open[key]!.next - this.#now());
@@ -416,17 +435,16 @@ export class Client {
     this.#wake(wait);
   }
 
-  // The same bytes every time. Whether the server has said what became of them.
-  async #send(key: string, { open, made }: Kept): Promise<boolean> {
+  // The same bytes every time. What the server says became of them.
+  async #send(key: string, { open, made }: Kept): Promise<string> {
     const { token, curator, tries } = open![key]!;
     const central = curator.mechanism === "none";
     const body = `{"token":${JSON.stringify(token)},"${central ? "reward" : "response"}":${made[key]![1]}}`;
     const path = central ? "/v1/rewards" : "/v1/responses";
     const [code, answer] = await this.#post(path, body, PATIENCE);
-    const final = FINAL.includes(answer?.status);
-    const status = final ? answer.status : `${code || "unreachable"}`;
+    const status = FINAL.includes(answer?.status) ? answer.status : `${code || "unreachable"}`;
     this.#tell({ type: "sent", id: key.slice(1), url: this.#url + path, body, bytes: body.length, attempt: tries, status });
-    return final;
+    return status;
   }
 }
 

@@ -129,11 +129,12 @@ def revoke(id: str, store: str | None, config: str | None) -> None:
 def rotate(keys: str | None, config: str | None) -> None:
     """Renew the secret that signs tokens. Tokens that are out stay valid; a running server notices within seconds."""
     settings = _settings(config, keys=keys)
-    from dpbandits.service.keyring import Keyring
+    from dpbandits.service.keyring import Keyring, alone
 
     if not settings.keys.exists():
         raise InputError("keys", f"must be the file of a server, got {settings.keys}, which does not exist")
-    Keyring.open(settings.keys).rotated(settings.keys)
+    with alone(settings.keys):
+        Keyring.open(settings.keys).rotated(settings.keys)
     click.echo(f"renewed the token key in {settings.keys}")
 
 

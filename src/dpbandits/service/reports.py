@@ -17,10 +17,10 @@ from sqlalchemy.engine import Connection
 from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
 from dpbandits.service import health
-from dpbandits.service.batch import COUNTS, MINUTE
 from dpbandits.service.books import SILENT, Run
 from dpbandits.service.evidence import converged, fixed, measured
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
+from dpbandits.service.rows import COUNTS, MINUTE
 from dpbandits.service.state import State
 from dpbandits.service.tables import answers, audit, decisions, people, releases, traffic
 
