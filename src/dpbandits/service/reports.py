@@ -18,7 +18,7 @@ from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
 from dpbandits.service import health
 from dpbandits.service.books import SILENT, Run
-from dpbandits.service.evidence import converged, fixed, measured
+from dpbandits.service.evidence import converged, measured
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
 from dpbandits.service.rows import COUNTS, MINUTE
 from dpbandits.service.state import State
@@ -174,7 +174,7 @@ def estimate(experiment: Experiment, state: State, arm: int) -> dict[str, Any] |
     The interval adds two errors, each exceeded with probability at most half of ``MISSED``.
     """
     confidence = math.log(4.0 / MISSED)
-    found = measured(experiment, state, arm, lambda n: fixed(n, confidence), confidence)
+    found = measured(experiment, state, arm, confidence)
     if found is None:
         return None
     low, high = (0.0, 1.0) if experiment.range is None else experiment.range
