@@ -22,7 +22,7 @@ from dpbandits.errors import InputError
 from dpbandits.mechanisms import response_probability
 from dpbandits.numerics import GRID, chernoff, kl_upper, top_bit, unit
 
-__all__ = ["interval", "noise", "spread"]
+__all__ = ["interval", "interval_of_any_stint", "noise", "spread"]
 
 WHOLE = (0.0, 1.0)
 HALVINGS = 60
@@ -60,6 +60,17 @@ def interval(curator: Any, arm: int, beta: float = 0.05) -> tuple[float, float]:
         return WHOLE
     low, high = found(curator, arm, beta)
     return unit(low - 1.0 / GRID), unit(high + 1.0 / GRID)  # exact noise rounds rewards to the grid
+
+
+def interval_of_any_stint(curator: Any, arm: int, beta: float, releases: int) -> tuple[float, float]:
+    """``interval`` where a stint may close at a deadline, with any number of responses.
+
+    Where the mean is that of the last stint alone, beta is divided among releases 1, 2, ... of the whole run, in
+    proportion to 1/(m (m + 1)), which sums to 1.
+    """
+    if isinstance(curator, Batch | GaussianBatch):
+        beta /= max(releases, 1) * (max(releases, 1) + 1.0)
+    return interval(curator, arm, beta)
 
 
 def spread(variance: float, missed: float) -> float:

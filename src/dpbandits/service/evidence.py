@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpbandits.curators import interval
+from dpbandits.curators.intervals import interval_of_any_stint
 from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.state import State
@@ -18,15 +18,18 @@ ERROR = 0.05
 def converged(experiment: Experiment, state: State) -> dict[str, Any]:
     """Whether the best arm is known with error at most ``ERROR``, whenever one looks and however often.
 
-    An arm is named if its lower end is above the upper ends of all others. The interval of an arm is ever wrong with
-    probability at most ERROR divided by the number of arms, so one of them is with at most ERROR.
+    A policy that stops says so itself. Otherwise an arm is named if the lower end of its interval is above the upper
+    ends of all others. The intervals hold at all times (``curators.interval``), and the arms share the error.
     """
+    agent: Any = state.parts["agent"]
+    if experiment.policy.traits.stops and agent.named.any():
+        return _known(experiment.arms[int(agent.named.argmax())], float(agent.beta))
     curator, arms = state.curator, range(len(experiment.arms))
     unknown = [experiment.arms[arm] for arm in arms if not curator.ready(arm, 0.0)]
     if unknown:
         return _open(f"Too early to say: nothing is known yet about {_listed(unknown)}.")
     try:
-        ends = [interval(curator, arm, ERROR / len(arms)) for arm in arms]
+        ends = [interval_of_any_stint(curator, arm, ERROR / len(arms), state.version) for arm in arms]
     except InputError:
         return _open(
             f"This page cannot say when {experiment.policy.name} has found the best arm: no bound on its error is "
@@ -45,12 +48,16 @@ def converged(experiment: Experiment, state: State) -> dict[str, Any]:
     }
     if undecided:
         return {**_open(f"Not yet: {name} leads, and {_listed(undecided)} may still be better."), **evidence}
-    words = f"Stop now: {name} is best, with error at most {100 * ERROR:g} %."
-    return {"converged": True, "arm": name, "error": ERROR, "words": words, **evidence}
+    return {**_known(name, ERROR), **evidence}
 
 
 def _open(words: str) -> dict[str, Any]:
     return {"converged": False, "arm": None, "error": ERROR, "words": words}
+
+
+def _known(arm: str, error: float) -> dict[str, Any]:
+    words = f"Stop now: {arm} is best, with error at most {100 * error:g} %."
+    return {"converged": True, "arm": arm, "error": error, "words": words}
 
 
 def _in_units(experiment: Experiment, value: float) -> float:
