@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.checks import at_least, known, positive, seed_of
+from dpbandits.checks import at_least, fraction, known, positive, seed_of
 from dpbandits.environments import Arms, Levels
 from dpbandits.environments.numbers import number, real
 from dpbandits.errors import InputError
@@ -41,6 +41,7 @@ class Question:
     seed: int
     reward_range: tuple[float, float] | None = None
     unit: str = "rewards"
+    confidence: float = 0.95  # with which a test shall know the best arm
 
     @property
     def worst(self) -> float:
@@ -84,6 +85,7 @@ class Question:
             "seed": self.seed,
             "reward_range": None if self.reward_range is None else list(self.reward_range),
             "unit": self.unit,
+            "confidence": self.confidence,
         }
 
 
@@ -105,6 +107,7 @@ def ask(
     curve: bool = False,
     reward_range: str | Sequence[float] | None = None,
     unit: str = "rewards",
+    confidence: str | float = 0.95,
 ) -> Question:
     """Parse and check the input of a plan.
 
@@ -113,6 +116,7 @@ def ask(
     ``policies`` are names, ``module:function`` or functions; without them all suitable ones are tried. ``seed=None``
     draws a seed. ``budget`` and ``refuse`` may be percentages; a budget of 5% is 5 % of what the best arm would pay.
     With ``curve``, multiples of a single epsilon are played too. ``unit`` is what rewards are, such as clicks.
+    ``confidence`` is that of a test which ends when the best arm is known.
 
     >>> question = ask("5", best=0.036, gap=0.006, horizon=1e6, epsilon=1, budget="5%", refuse="20%")
     >>> question.arms.text, question.budget, str(question.levels(1.0, question.refuse))
@@ -148,6 +152,7 @@ def ask(
         seed_of(seed),
         None if reward_range is None else settings()["reward_range"].read(reward_range),
         unit,
+        fraction("confidence", _share("confidence", confidence)),
     )
 
 
