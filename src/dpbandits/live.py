@@ -90,7 +90,7 @@ class Desk(NamedTuple):
         if self.asked[0] == 0:
             self.open(releases, agent, choices)
         arm = int(self.arm[0])
-        self.hand_out(arm, self.stint[0], now)
+        self.hand_out(arm, self.stint[0], now, 1)
         return arm
 
     def open(self, releases: Releases, agent: Agent, choices: Rng) -> None:
@@ -102,13 +102,14 @@ class Desk(NamedTuple):
         self.arm[0], self.asked[0], self.line[0] = arm, stint, line
         self.given[0], self.arrived[0], self.closing[0] = 0, 0, math.inf
 
-    def hand_out(self, arm: int, stint: int, now: float) -> None:
-        """Count a decision that was made at the time ``now``, in the open stint or outside of it."""
-        self.decisions[0] += 1
-        self.out[arm] += 1
+    def hand_out(self, arm: int, stint: int, now: float, count: int) -> None:
+        """Count decisions that were made at the time ``now``, in the open stint or outside of it."""
+        self.decisions[0] += count
+        self.out[arm] += count
         if self.asked[0] > 0 and stint == self.stint[0]:
-            self.given[0] += 1
-            if self.given[0] == self.asked[0]:
+            before = self.given[0]
+            self.given[0] += count
+            if before < self.asked[0] <= self.given[0]:
                 if self.by_stint:
                     self.closing[0] = now + self.window
                 else:

@@ -33,6 +33,7 @@ config_option = click.option("--config", help="A TOML file with settings.")
 @click.option("--log-format", metavar="json|console", help="[default: console]")
 @click.option("--access-log", is_flag=True, default=None, help="Log every request, and not only those that fail.")
 @click.option("--rate-limit", help="Requests a second, for each key or address.  [default: no limit]")
+@click.option("--demo", is_flag=True, default=None, help="Open the demo shop, at /demo.")
 @config_option
 @click.option("--check", is_flag=True, help="Say what is wrong with the settings, and do not serve.")
 def serve(config: str | None, check: bool, **flags: Any) -> None:
@@ -128,11 +129,12 @@ def revoke(id: str, store: str | None, config: str | None) -> None:
 def rotate(keys: str | None, config: str | None) -> None:
     """Renew the secret that signs tokens. Tokens that are out stay valid; a running server notices within seconds."""
     settings = _settings(config, keys=keys)
-    from dpbandits.service.keyring import Keyring
+    from dpbandits.service.keyring import Keyring, alone
 
     if not settings.keys.exists():
         raise InputError("keys", f"must be the file of a server, got {settings.keys}, which does not exist")
-    Keyring.open(settings.keys).rotated(settings.keys)
+    with alone(settings.keys):
+        Keyring.open(settings.keys).rotated(settings.keys)
     click.echo(f"renewed the token key in {settings.keys}")
 
 

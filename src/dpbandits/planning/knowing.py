@@ -24,7 +24,10 @@ BULK, ONE_BY_ONE = 10**12, 10**8  # rounds of all runs together: where rewards a
 
 @dataclass(frozen=True)
 class Knowing:
-    """A test that ends when the best arm is known, at one epsilon. Users count whether they report a reward or not."""
+    """A test that ends when the best arm is known, at one epsilon. Users count whether they report a reward or not.
+
+    A user who gives several rewards counts as often.
+    """
 
     policy: str
     trust: str
@@ -99,6 +102,7 @@ def _stops(question: Question, name: str, epsilon: float, horizon: int, runs: in
         seed=question.seed,
         checkpoints=1,
         reward_range=question.reward_range,
+        rewards_per_user=question.rewards_per_user,
         workers=workers,
     )
     assert trace.stops is not None

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import time
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -13,34 +14,40 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from dpbandits.curators import LocalBernoulli
-from dpbandits.mechanisms import attenuation, debias
 from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
-from dpbandits.service.batch import COUNTS
+from dpbandits.service import health
 from dpbandits.service.books import SILENT, Run
+from dpbandits.service.evidence import converged, fixed, measured
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
+from dpbandits.service.rows import COUNTS, MINUTE
 from dpbandits.service.state import State
 from dpbandits.service.tables import answers, audit, decisions, people, releases, traffic
 
-__all__ = ["COLUMNS", "audit_log", "export", "ledger", "series", "summary"]
+__all__ = ["COLUMNS", "audit_log", "export", "ledger", "overview", "series", "shares", "summary"]
 
 #: The intervals of the summary miss the mean of an arm with at most this probability, each on its own.
 MISSED = 0.05
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
+RECENT = 2  # minutes, the last one included
+SECOND = 1000  # milliseconds
+FINE = 200_000  # decisions that may be counted one by one, for steps shorter than a minute
 KINDS = {POLICY: "policy", RANDOM: "chance", HOLDOUT: "holdout", SHADOW: "shadow", REPLACED: "replaced"}
 COLUMNS = ("decision", "arm", "chosen_by", "propensity", "version", "made", "level", "received", "outcome", "response")
 
 
-def summary(connection: Connection, run: Run) -> dict[str, Any]:
+def summary(connection: Connection, run: Run, now: float | None = None) -> dict[str, Any]:
     """Traffic, rates, estimates from releases, the guarantee in words and numbers, and what users have spent."""
     experiment, state = run.experiment, run.state
+    now = time.time() if now is None else now
     counts = _counts(connection, experiment)
     total = {name: sum(row[name] for row in counts) for name in COUNTS}
+    known = converged(experiment, state)
     arms = [
         {"arm": name, "paused": arm in experiment.paused}
         | _rates(counts[arm], total["decisions"])
+        | {"counts": counts[arm]}
         | {"estimate": estimate(experiment, state, arm)}
         for arm, name in enumerate(experiment.arms)
     ]
@@ -48,13 +55,69 @@ def summary(connection: Connection, run: Run) -> dict[str, Any]:
         "experiment": experiment.name,
         "status": experiment.status,
         "policy": experiment.policy.name,
+        "mode": experiment.settings.mode,
         "version": state.version,
         "decisions": total["decisions"],
         "responses": _responses(total, waiting(connection, experiment)),
         "arms": arms,
         "guarantee": {**experiment.guarantee.to_json(), "words": in_words(experiment)},
         "users": users(connection, experiment),
+        "converged": known,
+        "health": findings(connection, run, counts, known, now),
     }
+
+
+def overview(connection: Connection, run: Run, now: float) -> dict[str, Any]:
+    """An experiment at a glance: state, traffic, who leads, and what may be wrong."""
+    experiment, state = run.experiment, run.state
+    counts = _counts(connection, experiment)
+    known = converged(experiment, state)
+    decided = sum(row["decisions"] for row in counts)
+    recent = _recent(connection, experiment)
+    most = max(range(len(counts)), key=lambda arm: (recent[arm], counts[arm]["decisions"]))
+    return {
+        "name": experiment.name,
+        "status": experiment.status,
+        "policy": experiment.policy.name,
+        "trust": experiment.trust,
+        "epsilon": None if experiment.epsilon is None else str(experiment.epsilon),
+        "created": experiment.created,
+        "arms": len(experiment.arms),
+        "decisions": decided,
+        "responses": sum(row["used"] + row["apart"] for row in counts),
+        "leader": experiment.arms[most] if decided else None,
+        "share": recent[most] / sum(recent) if sum(recent) else None,
+        "converged": known,
+        "health": findings(connection, run, counts, known, now),
+    }
+
+
+def findings(
+    connection: Connection, run: Run, counts: list[dict[str, int]], known: dict[str, Any], now: float
+) -> list[dict[str, Any]]:
+    """What may be wrong, in words."""
+    experiment = run.experiment
+    before = 0 if math.isinf(experiment.window) else int(1000 * (now - experiment.window)) // MINUTE
+    due = _decided(connection, experiment, (traffic.c.decisions - traffic.c.silent), traffic.c.minute < before)
+    recent = _recent(connection, experiment)
+    return health.findings(experiment, run.state, counts, due, recent, known)
+
+
+def _recent(connection: Connection, experiment: Experiment) -> list[int]:
+    """Decisions by arm in the last minutes in which there were any."""
+    where = traffic.c.experiment == experiment.id
+    last = connection.execute(sa.select(sa.func.max(traffic.c.minute)).where(where)).scalar() or 0
+    return _decided(connection, experiment, traffic.c.decisions, traffic.c.minute >= last - RECENT + 1)
+
+
+def _decided(connection: Connection, experiment: Experiment, what: Any, when: Any) -> list[int]:
+    found = connection.execute(
+        sa.select(traffic.c.arm, sa.func.sum(what))
+        .where((traffic.c.experiment == experiment.id) & when)
+        .group_by(traffic.c.arm)
+    )
+    rows = {arm: int(count) for arm, count in found}
+    return [rows.get(arm, 0) for arm in range(len(experiment.arms))]
 
 
 def _responses(total: dict[str, int], waits: int) -> dict[str, Any]:
@@ -108,29 +171,21 @@ def waiting(connection: Connection, experiment: Experiment) -> int:
 def estimate(experiment: Experiment, state: State, arm: int) -> dict[str, Any] | None:
     """An arm's mean with an interval, in the unit of the reward, from what was released; None where nothing was.
 
-    The interval adds two errors, each exceeded with probability at most half of ``MISSED``: that of a mean of n bounded
-    rewards (Hoeffding 1963) and that of the curator's noise, as its ``width`` states it.
+    The interval adds two errors, each exceeded with probability at most half of ``MISSED``.
     """
-    curator = state.curator
-    if not curator.ready(arm, 0.0):
-        return None
-    n = curator.samples(arm, 0)
     confidence = math.log(4.0 / MISSED)
-    mean, half = curator.mean(arm), math.sqrt(confidence / (2.0 * n))
-    noise = curator.width(arm, confidence, 0)
-    stated = experiment.trust != "central" or noise > 0.0
-    if isinstance(curator, LocalBernoulli):
-        slope = attenuation(curator.epsilon)
-        mean, half = debias(mean, slope), half / slope
+    found = measured(experiment, state, arm, lambda n: fixed(n, confidence), confidence)
+    if found is None:
+        return None
     low, high = (0.0, 1.0) if experiment.range is None else experiment.range
     scale = high - low
-    interval = [low + scale * (mean - half - noise), low + scale * (mean + half + noise)]
+    interval = [low + scale * found.low, low + scale * found.high]
     return {
-        "mean": low + scale * mean,
-        "interval": interval if stated else None,
+        "mean": low + scale * found.mean,
+        "interval": interval if found.stated else None,
         "confidence": 1.0 - MISSED,
         "of": "the logistic function of the reward" if experiment.range is None else "the reward",
-        "responses": n,
+        "responses": found.responses,
     }
 
 
@@ -204,6 +259,34 @@ def series(connection: Connection, run: Run, points: int) -> dict[str, Any]:
         for one in point["arms"].values():
             one["share"] = one["decisions"] / decided if decided else None
     return {"experiment": experiment.name, "step_seconds": 60 * step, "points": list(rows.values())}
+
+
+def shares(connection: Connection, run: Run, points: int) -> dict[str, Any]:
+    """Decisions by arm over time, in columns: in steps of whole seconds while there are few, then of whole minutes."""
+    experiment = run.experiment
+    few = sum(_decided(connection, experiment, traffic.c.decisions, sa.true())) <= FINE
+    table, at, count, unit = (
+        (decisions, decisions.c.made, decisions.c["items"], SECOND)
+        if few
+        else (traffic, traffic.c.minute * MINUTE, traffic.c.decisions, MINUTE)
+    )
+    where = table.c.experiment == experiment.id
+    first, last = connection.execute(sa.select(sa.func.min(at) // unit, sa.func.max(at) // unit).where(where)).one()
+    step = 1 if first is None else max(1, math.ceil((int(last) - int(first) + 1) / points))
+    slot = ((at // unit - first) // step).label("slot")
+    found: dict[int, list[int]] = {}
+    for number, arm, n in connection.execute(
+        sa.select(slot, table.c.arm, sa.func.sum(count)).where(where).group_by("slot", table.c.arm)
+    ):
+        found.setdefault(int(number), [0] * len(experiment.arms))[arm] = int(n)
+    slots = sorted(found)
+    return {
+        "experiment": experiment.name,
+        "arms": list(experiment.arms),
+        "step_seconds": step * unit // 1000,
+        "time": [(int(first) + number * step) * unit / 1000 for number in slots],
+        "decisions": [[found[number][arm] for number in slots] for arm in range(len(experiment.arms))],
+    }
 
 
 def ledger(connection: Connection, run: Run, after: int, limit: int) -> dict[str, Any]:

@@ -17,15 +17,18 @@ from sqlalchemy.engine import Connection
 
 from dpbandits.errors import InputError
 from dpbandits.exact import SystemNoise
-from dpbandits.service import access
-from dpbandits.service.books import Ask, Choices, Run, Tell
+from dpbandits.service import access, demo
+from dpbandits.service.books import Choices, Run
 from dpbandits.service.clock import Clock
 from dpbandits.service.embedded import Control, Embedded, Tick, released_rows
 from dpbandits.service.experiment import Experiment, Settings
-from dpbandits.service.keyring import Keyring
+from dpbandits.service.folding import Folder
+from dpbandits.service.keyring import Keyring, alone
 from dpbandits.service.logs import where
 from dpbandits.service.metrics import Metrics
+from dpbandits.service.planner import Planner
 from dpbandits.service.problems import Problem
+from dpbandits.service.recent import Recent
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
 from dpbandits.service.state import State, extended
@@ -55,6 +58,7 @@ class Service:
         self.store = Store(settings.store, synchronous=settings.synchronous)
         self.keys = Keyring.open(settings.keys)
         self._keys_at = settings.keys.stat().st_mtime_ns
+        self.planner = Planner()
         self.ready = False
         self.stopping = False
         self._looking = asyncio.Lock()
@@ -79,8 +83,10 @@ class Service:
         ]
         if drawn and self.lasting:
             raise InputError("store", f"must keep what it is given, for {drawn[0]}: {self.lasting}")
-        parts = (self.store, self.keys, self.clock, self.tally, self.runs, self.metrics)
+        self.recent = Recent(self.settings.keys.with_name(self.settings.keys.name + ".recent"))
+        parts = (self.store, self.keys, self.recent, self.clock, self.tally, self.runs, self.metrics)
         self.books = Embedded(*parts) if self.store.embedded else Shared(*parts, reload=self.load)
+        self._folder = Folder(self.books) if isinstance(self.books, Shared) else None
         self.writer: Writer[Any] = Writer(self.books.commit)
         self.ready = True
 
@@ -92,8 +98,11 @@ class Service:
             asyncio.create_task(self._tend(TICK, self._tick)),
             asyncio.create_task(self._tend(REREAD, self._reread)),
         ]
-        if isinstance(self.books, Shared):
-            self.books.lead()
+        if self._folder is not None:
+            self._folder.start()
+        if self.settings.demo and demo.NAME not in self.names:
+            with suppress(Problem):  # another worker has just made it
+                await self.create(demo.SETTINGS, "dpbandits", None)
         log.info("started", store=self.store.url.render_as_string(), experiments=len(self.runs))
 
     async def stop(self) -> None:
@@ -111,7 +120,10 @@ class Service:
 
     def close(self) -> None:
         """Close everything."""
+        self.planner.close()
         self.writer.stop()
+        if self._folder is not None:
+            self._folder.stop()
         self.books.close()
         if self.tally is not None:
             self.tally.close()
@@ -136,20 +148,29 @@ class Service:
             await self.writer.submit(Tick())
 
     async def _reread(self) -> None:
+        await asyncio.to_thread(self._read_elsewhere)
+
+    def _read_elsewhere(self) -> None:
+        self.rotate_if_due()
+        self._reread_secrets()
+        with self.store.readers.connect() as connection:
+            self._read_keys(connection)
+
+    def _reread_secrets(self) -> None:
+        """Take over the keys that other processes have renewed."""
         changed = self.settings.keys.stat().st_mtime_ns
         if changed != self._keys_at:
             self._keys_at = changed
             self._take_keys(Keyring.open(self.settings.keys))
-        await asyncio.to_thread(self._read_elsewhere)
-
-    def _read_elsewhere(self) -> None:
-        with self.store.readers.connect() as connection:
-            self._read_keys(connection)
+        self.recent.refresh()
 
     def rotate_if_due(self) -> None:
         """Renew the key that signs tokens, where it is old enough. Tokens that are out stay valid."""
-        if time.time() - self.keys.age > 86_400 * self.settings.token_key_days:
-            self._take_keys(self.keys.rotated(self.settings.keys))
+        old = 86_400 * self.settings.token_key_days
+        if time.time() - self.keys.age > old:
+            with alone(self.settings.keys):
+                keys = Keyring.open(self.settings.keys)  # another process may have been quicker
+                self._take_keys(keys if time.time() - keys.age <= old else keys.rotated(self.settings.keys))
 
     def _take_keys(self, keys: Keyring) -> None:
         self.keys = keys
@@ -234,6 +255,7 @@ class Service:
             await asyncio.to_thread(self._load_new)
 
     def _load_new(self) -> None:
+        self._reread_secrets()
         with self.store.readers.connect() as connection:
             for number in connection.execute(sa.select(experiments.c.id)).scalars().all():
                 if number not in self.runs:
@@ -379,16 +401,6 @@ class Service:
         )
         if written.rowcount == 0:
             raise Unavailable("another worker changed the experiment at the same time")
-
-    # Decisions and responses
-
-    async def ask(self, ask: Ask) -> bytes:
-        """Decisions, as JSON, once they are on disk."""
-        return await self.writer.submit(ask)
-
-    async def tell(self, tell: Tell) -> list[tuple[str, str]]:
-        """What became of each response, once that is on disk."""
-        return await self.writer.submit(tell)
 
 
 def _all(only: int | None) -> sa.Select[Any]:

@@ -116,8 +116,23 @@ class State:
             self.note(self.desk.arm[0], stint, now)
             return int(self.desk.arm[0]), stint
         arm = self.desk.decide(self.releases, self._kept, self.agent, now, noise, choices)
-        self._wait(arm, now)
+        self._wait(arm, now, 1)
         return arm, self.desk.stint[0]
+
+    def decide_alike(self, arm: int, stint: int, most: int, now: float) -> int:
+        """Up to ``most`` decisions like one that was just made; how many they are: all where a stint is released whole.
+
+        >>> from dpbandits import policies
+        >>> from dpbandits.exact import SystemNoise
+        >>> state = State(policies.adap_ucb(2, epsilon=1.0), window=60.0)
+        >>> arm, stint = state.decide(0.0, SystemNoise(), np.random.default_rng(0))
+        >>> state.decide_alike(arm, stint, 9, 0.0), state.decisions
+        (9, 10)
+        """
+        if not self.desk.by_stint:
+            return 0
+        self.note(arm, stint, now, most)
+        return most
 
     def peek(self, now: float, noise: Any, choices: Any) -> int:
         """The arm that the policy would choose, for a user of whom nothing is taken."""
@@ -136,10 +151,10 @@ class State:
         if self.desk.by_stint and self.desk.asked[0] == 0 and not (self.over or self.deputy):
             self.desk.open(self.releases, self.agent, choices)
 
-    def note(self, arm: int, stint: int, now: float) -> None:
-        """Count a decision that was made elsewhere, or that the policy did not choose (stint 0)."""
-        self.desk.hand_out(arm, stint, now)
-        self._wait(arm, now)
+    def note(self, arm: int, stint: int, now: float, count: int = 1) -> None:
+        """Count decisions that were made elsewhere, or that the policy did not choose (stint 0)."""
+        self.desk.hand_out(arm, stint, now, count)
+        self._wait(arm, now, count)
 
     def receive(self, arm: int, stint: int, made: float, value: float, level: float, now: float, noise: Any) -> bool:
         """Fold a response; whether it was used."""
@@ -181,14 +196,14 @@ class State:
     def _part_of(self, made: float) -> int:
         return 0 if self._part == math.inf else int(made // self._part)
 
-    def _wait(self, arm: int, now: float) -> None:
+    def _wait(self, arm: int, now: float, count: int) -> None:
         part = self._part_of(now)
         row = self.waiting.get(part)
         if row is None:
             row = self.waiting[part] = [now, *[0] * len(self.desk.out)]
             self._look = -math.inf
         row[0] = max(row[0], now)
-        row[1 + arm] += 1
+        row[1 + arm] += count
 
     def pause(self, paused: frozenset[int]) -> None:
         """Choose among the other arms alone; refused where the policy does not allow it."""

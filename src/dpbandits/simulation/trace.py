@@ -13,7 +13,7 @@ from dpbandits import __version__
 from dpbandits.display import card, shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.formats import amount, estimate, plural
-from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, nth_look, show_legend
+from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, new_axes, nth_look, show_legend
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Stopping
 from dpbandits.simulation.settings import Simulation
@@ -134,8 +134,10 @@ class Trace:
     @property
     def label(self) -> str:
         """The policy, as papers write it, and the level at which it runs."""
-        title, epsilon = self.simulation.policy.title, self.options.get("epsilon")
-        return title if epsilon is None else f"{title} (ε = {epsilon:g})"
+        policy, epsilon = self.simulation.policy, self.options.get("epsilon")
+        rewards = policy.rewards_per_user
+        users = "" if rewards is None else f" for a user with {plural(rewards, 'reward')}"
+        return policy.title if epsilon is None else f"{policy.title} (ε = {epsilon:g}{users})"
 
     @property
     def tail(self) -> Tail:
@@ -242,16 +244,17 @@ class Trace:
         """The theorems on this policy's regret here, in the unit of rewards mapped from ``reward_range`` to [0, 1]."""
         from dpbandits.bounds import Problem, for_policy
 
-        simulation, epsilon = self.simulation, self.guarantee.epsilon
+        simulation, reward = self.simulation, self.simulation.policy.curator.guarantee()
+        epsilon = reward.epsilon  # theorems are about one reward
         private = epsilon is not None and np.isfinite(epsilon)
         problem = Problem.on(
             simulation.arms,
             self.horizon,
             epsilon=epsilon if private else None,
-            levels=simulation.levels,
+            levels=simulation.levels_of_rewards,
             reward_range=simulation.reward_range,
         )
-        found = for_policy(problem, self.policy, self.guarantee, self.options)
+        found = for_policy(problem, self.policy, reward, simulation.policy.of_reward)
         if self.stops is not None and self.stops.beta > 1.0 / self.horizon:  # then it is not consistent
             found = [bound for bound in found if bound.rate is None]
         return found
@@ -287,11 +290,7 @@ class Trace:
         return ax
 
     def _axes(self) -> Axes:
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise MissingExtraError("matplotlib", "plot") from None
-        ax = plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
+        ax = new_axes()
         simulation = self.simulation
         named = f" (best: {shortened(', '.join(self.best_arms), 30)})" if simulation.arms.named else ""
         facts = f"{plural(self.runs, 'run')}, seed {simulation.seed}, dpbandits {self.version}"
