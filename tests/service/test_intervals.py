@@ -29,7 +29,7 @@ def test_intervals_miss_seldom_although_the_policy_decides_when_it_plays(name: s
     indicators, more than 0.05 + 0.3 of them miss with probability below exp(-2 * 120 * 0.09) < 1e-9.
     """
     rng = np.random.default_rng(7)
-    missed = seen = 0
+    missed, seen = 0.0, 0
     for _ in range(RUNS):
         state = State(lookup.sample(name, arms=3, horizon=ROUNDS), math.inf)
         for now in range(ROUNDS):
