@@ -421,6 +421,32 @@ def test_a_wrong_request_for_a_decision_is_refused(refusing: TestClient, body: b
     assert refusing.post("/v1/experiments/none/decisions").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "content", "code", "parameter", "said"),
+    [
+        ("PATCH", "/v1/experiments/shop", '{"epsilon": 2}', 422, "epsilon", "these can: status, mode, paused_arms"),
+        ("PATCH", "/v1/experiments/shop", '{"staus": "paused"}', 422, "staus", "did you mean status"),
+        ("POST", "/v1/experiments", "{nope", 400, "body", "must be JSON"),
+        ("POST", "/v1/experiments", '{"arms": ["a", "b"]}', 422, "name", "is required"),
+        ("POST", "/v1/experiments", "[]", 422, "body", "content-type: application/json"),
+        ("POST", "/v1/experiments/shop/decisions", '{"cuont": 3}', 422, "cuont", "allowed are decision, user, level"),
+        ("GET", "/v1/experiments/shop/decisions", None, 405, None, "allowed: POST"),
+        ("DELETE", "/v1/experiments/shop", None, 405, None, "does not take DELETE; allowed: GET, PATCH"),
+        ("GET", "/nowhere", None, 404, None, "/docs lists all addresses"),
+        ("POST", "/v1/rewards", "3", 422, None, "token (a text) and reward (a number)"),
+    ],
+)
+def test_a_refusal_says_what_is_allowed(
+    refusing: TestClient, method: str, path: str, content: str | None, code: int, parameter: str | None, said: str
+) -> None:
+    if refusing.get("/v1/experiments/shop").status_code == 404:
+        create(refusing)
+    answer = refusing.request(method, path, content=content, headers={"content-type": "application/json"})
+    assert answer.status_code == code, answer.text
+    assert said in answer.json()["detail"]
+    assert answer.json().get("parameter") == parameter
+
+
 def test_a_refusal_does_not_repeat_what_was_sent(embedded: TestClient) -> None:
     create(embedded, policy="adap-ucb")
     token = decide(embedded)["token"]

@@ -172,8 +172,6 @@ class App:
 
     async def _hot(self, scope: Scope, path: str, receive: Receive, send: _Answered, began: float) -> str | None:
         """Answer one of the hot routes; its name, or None where it is another one."""
-        if scope["method"] != "POST":
-            return None
         found = None
         if path not in ("/v1/responses", "/v1/rewards"):
             found = DECISIONS.fullmatch(path)
@@ -181,6 +179,9 @@ class App:
                 return None
         route = "decide" if found else "respond"
         try:
+            if scope["method"] != "POST":
+                detail = f"{path:.200} does not take {scope['method']}; allowed: POST"
+                raise Problem(405, detail, headers={"allow": "POST"})
             body = await _body(receive, self.service.settings.max_body, scope)
             if found:
                 code, content = 200, await decide(self.service, found[1], body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -25,6 +26,9 @@ MOST = 1000
 
 #: The HTTP status of what became of a single response.
 CODES = {"accepted": 200, "duplicate": 200, "conflict": 409, "late": 410, "unknown": 404, "invalid": 422}
+
+#: The field in a message of msgspec.
+FIELD = re.compile(r"`(?:\$\.)?(\w+)`$")
 
 FORGED: Outcome = ("unknown", "the token is not one of this server's, or was changed")
 
@@ -64,7 +68,9 @@ async def decide(service: Service, name: str, body: bytes) -> bytes:
     try:
         asked = _decide.decode(body or b"{}")
     except msgspec.ValidationError as error:
-        raise Problem(422, f"{error}; allowed are decision, user, level, count") from None
+        field = FIELD.search(str(error))
+        allowed = ", ".join(DecideBody.__struct_fields__)
+        raise Problem(422, f"{error}; allowed are {allowed}", parameter=field[1] if field else "body") from None
     except msgspec.DecodeError as error:
         raise Problem(400, f"the body must be a JSON object: {error}") from None
     if experiment.status != "running":
