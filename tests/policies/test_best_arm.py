@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from dpbandits.curators import Batch, LocalBernoulli
 from dpbandits.errors import InputError
 from dpbandits.numerics import chernoff, evidence_between
 from dpbandits.policies import lookup
+from dpbandits.protocols import Releases
 from dpbandits.simulation import Trace
+from dpbandits.types import Integers
 
 STOPPING = [name for name in lookup.names() if lookup.traits(name).stops]
 HARD = {
@@ -69,7 +72,7 @@ def test_the_test_of_error_rates_can_fail() -> None:
     """A test that asks for a tenth of the evidence errs too often, and is seen to."""
 
     class Careless(SumsTest):
-        def needed(self, releases, better, worse, batches):  # type: ignore[no-untyped-def]
+        def needed(self, releases: Releases, better: int, worse: int, batches: Integers) -> float:
             return 0.1
 
     wrong = 0
@@ -104,7 +107,7 @@ def test_other_policies_have_no_stops() -> None:
     assert "stops" not in trace.to_json()
 
 
-def test_what_is_named_is_played_for_ever_and_the_trace_keeps_it(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_named_is_played_for_ever_and_the_trace_keeps_it(tmp_path: Path) -> None:
     trace = dp.simulate("dp-tt", arms={"a": 0.5, "b": 0.8, "c": 0.2}, epsilon=1, horizon=20_000, runs=8, seed=2)
     assert trace.stops is not None
     assert trace.named is not None

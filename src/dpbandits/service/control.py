@@ -15,6 +15,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.engine import Connection
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from dpbandits import __version__
 from dpbandits.checks import nearest
@@ -23,7 +24,7 @@ from dpbandits.policies import lookup
 from dpbandits.service import reports
 from dpbandits.service.books import Run
 from dpbandits.service.describe import described
-from dpbandits.service.experiment import NAME, Settings
+from dpbandits.service.experiment import NAME, Reward, Settings
 from dpbandits.service.planner import MOST_ROUNDS, STRONG
 from dpbandits.service.problems import MEDIA_TYPE, Problem, problem_of
 from dpbandits.service.service import Service
@@ -365,22 +366,45 @@ async def _error(_: Request, error: Exception) -> Response:
     return _answer(problem)
 
 
-async def _http(_: Request, error: Exception) -> Response:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _answer(Problem(error.status_code, str(error.detail), headers=dict(error.headers or {})))
+    path, detail, headers = request.url.path[:200], str(error.detail), dict(error.headers or {})
+    if error.status_code == 404:
+        detail = f"there is nothing at {path}: /docs lists all addresses"
+    elif error.status_code == 405:
+        here = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+        allowed = ", ".join(sorted({method for route in here for method in getattr(route, "methods", None) or ()}))
+        detail, headers = f"{path} does not take {request.method}; allowed: {allowed}", {"allow": allowed}
+    return _answer(Problem(error.status_code, detail, headers=headers))
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     """Which field, what is allowed. What was sent is not repeated."""
     assert isinstance(error, RequestValidationError)
-    found = []
-    for one in error.errors():
-        where = [str(part) for part in one["loc"] if part not in ("body", "query", "path", "header")]
-        text = one["msg"]
-        if one["type"] == "extra_forbidden":
-            text = f"is not a setting: {nearest(where[-1], Settings.model_fields)}"
-        found.append({"parameter": ".".join(where) or "body", "detail": text})
+    found = [_wrong(one, request.method == "PATCH") for one in error.errors()]
     status = 400 if error.errors()[0]["type"] == "json_invalid" else 422
     first = found[0]
     more: dict[str, Any] = {} if len(found) == 1 else {"errors": found}
     return _answer(Problem(status, f"{first['parameter']}: {first['detail']}", parameter=first["parameter"], **more))
+
+
+def _wrong(one: dict[str, Any], changing: bool) -> dict[str, str]:
+    """The field, and what is wrong with it."""
+    where = [str(part) for part in one["loc"] if part not in ("body", "query", "path", "header")]
+    text = one["msg"]
+    if one["type"] == "json_invalid":
+        where, text = [], f"must be JSON: {one.get('ctx', {}).get('error', 'it is not')}"
+    elif not where:
+        text = "must be a JSON object, sent with the header content-type: application/json"
+    elif one["type"] == "missing":
+        text = "is required"
+    elif one["type"] == "extra_forbidden":
+        text = _unknown(where, changing)
+    return {"parameter": ".".join(where) or "body", "detail": text}
+
+
+def _unknown(where: list[str], changing: bool) -> str:
+    if changing and where[-1] in Settings.model_fields:
+        return f"cannot change after the start; these can: {', '.join(Change.model_fields)}"
+    fields = Change.model_fields if changing else Reward.model_fields if len(where) > 1 else Settings.model_fields
+    return f"is not a setting: {nearest(where[-1], fields)}"

@@ -294,12 +294,13 @@ class _Work:
             return "late"
         if not foldable(experiment, token.kind, token.stint):
             return "late" if now > made + experiment.window else "apart"
+        state = self.states.get(token.experiment) or self.state(run)
         level = experiment.level_values[token.level]
-        state = self.state(run)
         if not state.receive(token.arm, token.stint, made, item.value, level, now, self.books.noise):
             return "late"
-        key = (token.experiment, token.arm)
-        self.used[key] = self.used.get(key, 0) + 1
+        if experiment.server_draws:
+            key = (token.experiment, token.arm)
+            self.used[key] = self.used.get(key, 0) + 1
         return "used"
 
     def finish(self) -> list[tuple[Run, State, int]]:

@@ -27,6 +27,7 @@ __all__ = ["check", "serve", "worker"]
 
 SETTINGS = "DPBANDITS_SERVING"  # how the processes of a server are told their settings
 GRACE = 10  # seconds that open connections get when the server stops
+PATIENCE = 60  # seconds after which a worker that does not answer is replaced; on a busy machine it starts slowly
 
 
 def check(settings: ServerSettings) -> list[str]:
@@ -124,12 +125,13 @@ def serve(settings: ServerSettings) -> None:
         "host": settings.host,
         "port": settings.port,
         "loop": "uvloop",
-        "http": Protocol,
+        "http": "dpbandits.service.serving:Protocol",
         "ws": "none",
         "access_log": False,
         "log_config": None,
         "server_header": False,
         "timeout_graceful_shutdown": GRACE,
+        "timeout_worker_healthcheck": PATIENCE,
     }
     if settings.workers > 1:
         os.environ[SETTINGS] = settings.model_dump_json()
