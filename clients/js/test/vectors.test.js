@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import * as dpbandits from "dpbandits";
+import { responder } from "dpbandits/client";
 
 const vectors = JSON.parse(readFileSync(new URL("../../vectors.json", import.meta.url), "utf8"));
 const { rational } = dpbandits;
@@ -69,6 +70,15 @@ test("responses are those of Python, and take the same random words", () => {
   for (const { curator, epsilon, reward, entropy, response } of vectors.responses) {
     const words = rigged(entropy);
     assert.equal(`${make(curator, epsilon, words).respond(Number(reward))}`, response, `${curator} ${epsilon} ${reward}`);
+    assert.deepEqual(words.left, []);
+  }
+});
+
+test("a client does with rewards what Python's does", () => {
+  assert.ok(vectors.clients.length >= 160);
+  for (const { block, reward, entropy, response } of vectors.clients) {
+    const words = rigged(entropy);
+    assert.equal(`${responder(block, words)(Number(reward))}`, response, `${JSON.stringify(block)} ${reward}`);
     assert.deepEqual(words.left, []);
   }
 });

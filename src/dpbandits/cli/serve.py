@@ -33,6 +33,7 @@ config_option = click.option("--config", help="A TOML file with settings.")
 @click.option("--log-format", metavar="json|console", help="[default: console]")
 @click.option("--access-log", is_flag=True, default=None, help="Log every request, and not only those that fail.")
 @click.option("--rate-limit", help="Requests a second, for each key or address.  [default: no limit]")
+@click.option("--demo", is_flag=True, default=None, help="Open the demo shop, at /demo.")
 @config_option
 @click.option("--check", is_flag=True, help="Say what is wrong with the settings, and do not serve.")
 def serve(config: str | None, check: bool, **flags: Any) -> None:

@@ -5,6 +5,7 @@ from dpbandits.curators.batches import BatchLikelihood, RunningSum
 from dpbandits.curators.heterogeneous import HeterogeneousBernoulli, HeterogeneousLaplace
 from dpbandits.curators.hybrid import Hybrid, HybridOfAll
 from dpbandits.curators.interval import Interval
+from dpbandits.curators.intervals import interval
 from dpbandits.curators.lazy import Lazy
 from dpbandits.curators.leveled import BinnedBernoulli, WeightedBernoulli, WeightedLaplace
 from dpbandits.curators.local import LocalBernoulli, LocalLaplace
@@ -29,4 +30,5 @@ __all__ = [
     "Tree",
     "WeightedBernoulli",
     "WeightedLaplace",
+    "interval",
 ]

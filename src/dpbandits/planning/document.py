@@ -9,7 +9,8 @@ from dpbandits.planning.grid import Outcome
 from dpbandits.planning.plan import Plan
 from dpbandits.planning.question import Question
 from dpbandits.planning.words import answers
-from dpbandits.privacy.guarantee import FROM_LOG
+from dpbandits.privacy.guarantee import FROM_LOG, ONE_REWARD
+from dpbandits.privacy.users import ONE_USER
 
 __all__ = ["document"]
 
@@ -21,6 +22,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "question": asked.to_json(),
         "answers": answers(plan),
         "epsilon": plan.focus,
+        "promise_for": ONE_REWARD if asked.rewards_per_user is None else ONE_USER,
         "advised": _json(plan.advised, asked),
         "best": {t: _json(plan.best(plan.focus, t), asked) for t in asked.trusts},
         "privacy_cost": {t: plan.privacy_cost(t) for t in asked.trusts},

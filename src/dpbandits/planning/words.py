@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dpbandits.formats import plural
 from dpbandits.planning.grid import SETTLED, Outcome
 from dpbandits.planning.plan import BudgetAnswer, Plan
 from dpbandits.privacy.guarantee import FROM_LOG
+from dpbandits.privacy.users import of_reward
 from dpbandits.simulation.tails import share_of
 
 __all__ = ["answers", "best_table", "outcome_table", "theory"]
@@ -16,6 +18,7 @@ def answers(plan: Plan) -> list[str]:
     """The answers, one or more sentences each: what to take first, then privacy, trust, refusals and the budget."""
     return [
         _advice(plan),
+        *_about_users(plan),
         *(_about_best(plan, trust) for trust in plan.question.trusts),
         *_about_trust(plan),
         *_about_refusal(plan),
@@ -29,6 +32,18 @@ def _about_the_log(plan: Plan) -> list[str]:
     if plan.question.arms.log is None:
         return []
     return [f"These numbers carry no promise: {FROM_LOG}. Do not show them to whoever may not see its rewards."]
+
+
+def _about_users(plan: Plan) -> list[str]:
+    rewards = plan.question.rewards_per_user
+    if rewards is None:
+        return []
+    each = of_reward(plan.focus, rewards)
+    return [
+        f"Epsilon is for a user with at most {plural(rewards, 'reward')}: at epsilon {plan.focus:g} each of them is "
+        f"private at {each:.3g}. A round is a reward, so that {plan.question.horizon:,} rounds are at least "
+        f"{plural(-(-plan.question.horizon // rewards), 'user')}."
+    ]
 
 
 def _advice(plan: Plan) -> str:

@@ -3,6 +3,7 @@
 from dpbandits.policies.adac_ucb import adac_ucb
 from dpbandits.policies.adap import adap_imed, adap_klucb, adap_moss, adap_ucb
 from dpbandits.policies.baselines import imed, kl_ucb, thompson, ucb1
+from dpbandits.policies.best_arm import adap_tt, ctb_tt, dp_tt
 from dpbandits.policies.dp_likelihood import dp_glr_imed, dp_imed, dp_klucb
 from dpbandits.policies.dp_se import dp_se
 from dpbandits.policies.dp_ucb import dp_ucb, dp_ucb_bound
@@ -19,12 +20,15 @@ __all__ = [
     "adap_imed",
     "adap_klucb",
     "adap_moss",
+    "adap_tt",
     "adap_ucb",
     "anytime_lazy_ucb",
+    "ctb_tt",
     "dp_glr_imed",
     "dp_imed",
     "dp_klucb",
     "dp_se",
+    "dp_tt",
     "dp_ucb",
     "dp_ucb_bound",
     "dp_ucb_int",

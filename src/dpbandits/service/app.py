@@ -17,6 +17,7 @@ from dpbandits.service.access import Limiter
 from dpbandits.service.control import control
 from dpbandits.service.hot import decide, respond
 from dpbandits.service.logs import where
+from dpbandits.service.page import BUILT, File, Files
 from dpbandits.service.problems import MEDIA_TYPE, Problem, problem_of
 from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings
@@ -69,6 +70,7 @@ class App:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.control = control(service)
+        self.files = Files(BUILT, demo=service.settings.demo)
         rate = service.settings.rate_limit
         self._limiter = None if rate is None else Limiter(rate)
         self._worker, self._numbers = os.urandom(4).hex(), itertools.count()
@@ -111,6 +113,10 @@ class App:
         if root and path.startswith(root):
             path = path[len(root) :]
         began = time.perf_counter()
+        file = self.files.find(path) if scope["method"] in ("GET", "HEAD") else None
+        if file is not None:
+            await _send_file(file, scope, send)
+            return
         request_id = self._request_id(scope["headers"])
         answered = _Answered(send, request_id, DOCS_HEADERS if path in OPEN[3:] else HEADERS)
         try:
@@ -184,6 +190,15 @@ class App:
             await send.problem(problem)
         self.service.metrics.observe(route, code, time.perf_counter() - began)
         return route
+
+
+async def _send_file(file: File, scope: Scope, send: Send) -> None:
+    """Send a file of the page, which everybody may read, compressed for those who can read that."""
+    accepted = next((value for name, value in scope["headers"] if name == b"accept-encoding"), b"")
+    zipped = b"gzip" in accepted
+    await send({"type": "http.response.start", "status": file.code, "headers": file.headers(zipped)})
+    content = b"" if scope["method"] == "HEAD" else file.small if zipped else file.content
+    await send({"type": "http.response.body", "body": content})
 
 
 def _needed(method: str, path: str) -> str:

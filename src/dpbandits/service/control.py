@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -19,10 +20,12 @@ from starlette.routing import Match
 from dpbandits import __version__
 from dpbandits.checks import nearest
 from dpbandits.errors import InputError, MissingExtraError
+from dpbandits.policies import lookup
 from dpbandits.service import reports
 from dpbandits.service.books import Run
 from dpbandits.service.describe import described
 from dpbandits.service.experiment import NAME, Reward, Settings
+from dpbandits.service.planner import MOST_ROUNDS, STRONG
 from dpbandits.service.problems import MEDIA_TYPE, Problem, problem_of
 from dpbandits.service.service import Service
 
@@ -79,6 +82,7 @@ def control(service: Service) -> FastAPI:
         api.add_exception_handler(kind, _error)
     _experiments(api, service)
     _reading(api, service)
+    _choosing(api, service)
     _operation(api, service)
     describe = api.openapi
     api.openapi = lambda: described(describe())  # type: ignore[method-assign]
@@ -163,7 +167,11 @@ def _reading(api: FastAPI, service: Service) -> None:
 
     @api.get("/v1/experiments/{name}/summary", summary="Traffic, estimates, guarantee, spending", tags=["results"])
     async def summary(name: Name) -> dict[str, Any]:
-        return await read(name, reports.summary)
+        return await read(name, reports.summary, service.clock())
+
+    @api.get("/v1/experiments/{name}/shares", summary="Decisions by arm over time, in columns", tags=["results"])
+    async def shares(name: Name, points: Annotated[int, Query(ge=1, le=10_000)] = 500) -> dict[str, Any]:
+        return await read(name, reports.shares, points)
 
     @api.get("/v1/experiments/{name}/series", summary="Counts by arm over time", tags=["results"])
     async def series(name: Name, points: Annotated[int, Query(ge=1, le=10_000)] = 500) -> dict[str, Any]:
@@ -213,6 +221,66 @@ def _reading(api: FastAPI, service: Service) -> None:
         return StreamingResponse(_events(service, read, name), media_type="text/event-stream")
 
 
+def _choosing(api: FastAPI, service: Service) -> None:
+    @api.get("/v1/overview", summary="All experiments at a glance, with leader and health", tags=["results"])
+    async def overview(archived: bool = False) -> dict[str, Any]:
+        if not service.store.embedded:
+            await service.look_again()
+        numbers = [
+            run.experiment.id
+            for run in sorted(service.names.values(), key=lambda run: -run.experiment.created)
+            if archived or run.experiment.status != "archived"
+        ]
+        shown = await asyncio.to_thread(_overview, service, numbers)
+        return {"version": __version__, "demo": service.settings.demo, "experiments": shown}
+
+    @api.get("/v1/policies", summary="Which policies there are", tags=["planning"])
+    async def policies() -> dict[str, Any]:
+        return {"policies": _policies()}
+
+    @api.get("/v1/plan", summary="What an experiment would lose, by a few simulations", tags=["planning"])
+    async def plan(
+        policy: Annotated[str, Query(max_length=200)],
+        arms: Annotated[int, Query(ge=2, le=50)],
+        best: Annotated[float, Query(gt=0, le=1, description="A plausible mean of the best arm.")],
+        gap: Annotated[float, Query(gt=0, le=1, description="By how much the other means are lower.")],
+        traffic: Annotated[float, Query(gt=0, le=MOST_ROUNDS, description="Decisions per day.")],
+        days: Annotated[float, Query(gt=0, le=3660)],
+        epsilon: Annotated[float | None, Query(gt=0, le=100)] = None,
+    ) -> dict[str, Any]:
+        if ":" in policy:
+            raise InputError("policy", "must be one of the package's own here: dpbandits plan takes yours")
+        if gap > best:
+            raise InputError("gap", f"must be at most best, {best:g}, got {gap:g}")
+        if traffic * days > MOST_ROUNDS:
+            raise InputError("days", f"must make at most {MOST_ROUNDS:,} decisions here: dpbandits plan takes more")
+        asked = {"arms": arms, "best": best, "gap": gap, "traffic": traffic, "days": days}
+        return await asyncio.to_thread(service.planner.ask, {**asked, "policy": policy, "epsilon": epsilon})
+
+
+@lru_cache
+def _policies() -> list[dict[str, Any]]:
+    """What a form needs to know about each policy."""
+    return [
+        {
+            "name": name,
+            "trust": lookup.sample(name).guarantee.trust,
+            "paper": lookup.traits(name).paper,
+            "epsilon": lookup.takes(name, "epsilon"),
+            "levels": lookup.traits(name).levels is not None,
+            "horizon": lookup.needs_horizon(name),
+            "strong": name in STRONG.values(),
+            "caution": lookup.traits(name).caution,
+        }
+        for name in lookup.names()
+    ]
+
+
+def _overview(service: Service, numbers: list[int]) -> list[dict[str, Any]]:
+    now = service.clock()
+    return [_read(service, number, reports.overview, now) for number in numbers]
+
+
 def _read(service: Service, number: int, make: Callable[..., Any], *more: Any) -> Any:
     """Read in a transaction of a connection that cannot write."""
     with service.store.readers.connect() as connection, connection.begin():
@@ -250,7 +318,7 @@ def _parquet(connection: Connection, run: Run) -> bytes:
 async def _events(service: Service, read: Callable[..., Any], name: str) -> AsyncIterator[bytes]:
     sent = b""
     while service.ready and not service.stopping:
-        content = msgspec.json.encode(await read(name, reports.summary))
+        content = msgspec.json.encode(await read(name, reports.summary, service.clock()))
         if content != sent:
             sent = content
             yield b"event: summary\ndata: " + content + b"\n\n"

@@ -24,9 +24,13 @@ _CURATOR = {
                 "range": {"type": ["array", "null"], "items": {"type": "number"}},
                 "sigmoid": {"type": "boolean"},
                 "steps": {"type": "integer"},
+                "respond_within": {
+                    "type": ["number", "null"],
+                    "description": "Seconds from the decision to respond_by.",
+                },
                 "respond_by": {"type": ["string", "null"]},
             },
-            "required": ["mechanism", "epsilon", "range", "respond_by"],
+            "required": ["mechanism", "epsilon", "range", "respond_within", "respond_by"],
         },
         {"type": "null"},
     ]

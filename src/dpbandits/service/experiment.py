@@ -147,6 +147,7 @@ class Experiment:
         record["range"] = None if self.range is None else list(self.range)
         if self.mechanism != "none":
             record |= {"sigmoid": self.policy.any_reward, "steps": self.steps}
+        record["respond_within"] = self.settings.response_window  # a device's clock may be wrong: a time from now
         return json.dumps(record, separators=(",", ":"))[:-1] + ',"respond_by":'
 
     def _arm(self, parameter: str, name: str | None) -> int | None:

@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import math
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -14,17 +16,21 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from dpbandits.curators import LocalBernoulli
+from dpbandits.curators.intervals import found, noises, spread
+from dpbandits.errors import InputError
 from dpbandits.mechanisms import attenuation, debias
+from dpbandits.numerics import GRID
 from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
+from dpbandits.service import health
 from dpbandits.service.books import SILENT, Run
+from dpbandits.service.evidence import converged
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
-from dpbandits.service.intervals import half_width, noise, spread
-from dpbandits.service.rows import COUNTS
+from dpbandits.service.rows import COUNTS, MINUTE
 from dpbandits.service.state import State
 from dpbandits.service.tables import answers, audit, decisions, people, releases, traffic
 
-__all__ = ["COLUMNS", "audit_log", "export", "ledger", "series", "summary"]
+__all__ = ["COLUMNS", "audit_log", "export", "ledger", "overview", "series", "shares", "summary"]
 
 #: The intervals of the summary miss the mean of an arm with at most this probability, each on its own.
 MISSED = 0.05
@@ -32,18 +38,24 @@ MISSED = 0.05
 NO_INTERVAL = "no interval is proved for this policy's estimate"
 NOT_KEPT = "rewards of users who are held out are counted and not kept, so nothing of them is released"
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
+RECENT = 2  # minutes, the last one included
+SECOND = 1000  # milliseconds
+FINE = 200_000  # decisions that may be counted one by one, for steps shorter than a minute
 KINDS = {POLICY: "policy", RANDOM: "chance", HOLDOUT: "holdout", SHADOW: "shadow", REPLACED: "replaced"}
 COLUMNS = ("decision", "arm", "chosen_by", "propensity", "version", "made", "level", "received", "outcome", "response")
 
 
-def summary(connection: Connection, run: Run) -> dict[str, Any]:
+def summary(connection: Connection, run: Run, now: float | None = None) -> dict[str, Any]:
     """Traffic, rates, estimates from releases, the guarantee in words and numbers, and what users have spent."""
     experiment, state = run.experiment, run.state
+    now = time.time() if now is None else now
     counts = _counts(connection, experiment)
     total = {name: sum(row[name] for row in counts) for name in COUNTS}
+    known = converged(experiment, state)
     arms = [
         {"arm": name, "paused": arm in experiment.paused}
         | _rates(counts[arm], total["decisions"])
+        | {"counts": counts[arm]}
         | {"estimate": estimate(experiment, state, arm)}
         for arm, name in enumerate(experiment.arms)
     ]
@@ -51,6 +63,7 @@ def summary(connection: Connection, run: Run) -> dict[str, Any]:
         "experiment": experiment.name,
         "status": experiment.status,
         "policy": experiment.policy.name,
+        "mode": experiment.settings.mode,
         "version": state.version,
         "decisions": total["decisions"],
         "responses": _responses(total, waiting(connection, experiment)),
@@ -58,7 +71,62 @@ def summary(connection: Connection, run: Run) -> dict[str, Any]:
         "holdout": holdout(connection, experiment),
         "guarantee": {**experiment.guarantee.to_json(), "words": in_words(experiment)},
         "users": users(connection, experiment),
+        "converged": known,
+        "health": findings(connection, run, counts, known, now),
     }
+
+
+def overview(connection: Connection, run: Run, now: float) -> dict[str, Any]:
+    """An experiment at a glance: state, traffic, who leads, and what may be wrong."""
+    experiment, state = run.experiment, run.state
+    counts = _counts(connection, experiment)
+    known = converged(experiment, state)
+    decided = sum(row["decisions"] for row in counts)
+    recent = _recent(connection, experiment)
+    most = max(range(len(counts)), key=lambda arm: (recent[arm], counts[arm]["decisions"]))
+    return {
+        "name": experiment.name,
+        "status": experiment.status,
+        "policy": experiment.policy.name,
+        "trust": experiment.trust,
+        "epsilon": None if experiment.epsilon is None else str(experiment.epsilon),
+        "created": experiment.created,
+        "arms": len(experiment.arms),
+        "decisions": decided,
+        "responses": sum(row["used"] + row["apart"] for row in counts),
+        "leader": experiment.arms[most] if decided else None,
+        "share": recent[most] / sum(recent) if sum(recent) else None,
+        "converged": known,
+        "health": findings(connection, run, counts, known, now),
+    }
+
+
+def findings(
+    connection: Connection, run: Run, counts: list[dict[str, int]], known: dict[str, Any], now: float
+) -> list[dict[str, Any]]:
+    """What may be wrong, in words."""
+    experiment = run.experiment
+    before = 0 if math.isinf(experiment.window) else int(1000 * (now - experiment.window)) // MINUTE
+    due = _decided(connection, experiment, (traffic.c.decisions - traffic.c.silent), traffic.c.minute < before)
+    recent = _recent(connection, experiment)
+    return health.findings(experiment, run.state, counts, due, recent, known)
+
+
+def _recent(connection: Connection, experiment: Experiment) -> list[int]:
+    """Decisions by arm in the last minutes in which there were any."""
+    where = traffic.c.experiment == experiment.id
+    last = connection.execute(sa.select(sa.func.max(traffic.c.minute)).where(where)).scalar() or 0
+    return _decided(connection, experiment, traffic.c.decisions, traffic.c.minute >= last - RECENT + 1)
+
+
+def _decided(connection: Connection, experiment: Experiment, what: Any, when: Any) -> list[int]:
+    found = connection.execute(
+        sa.select(traffic.c.arm, sa.func.sum(what))
+        .where((traffic.c.experiment == experiment.id) & when)
+        .group_by(traffic.c.arm)
+    )
+    rows = {arm: int(count) for arm, count in found}
+    return [rows.get(arm, 0) for arm in range(len(experiment.arms))]
 
 
 def _responses(total: dict[str, int], waits: int) -> dict[str, Any]:
@@ -117,20 +185,28 @@ def estimate(experiment: Experiment, state: State, arm: int) -> dict[str, Any] |
     mean = curator.mean(arm)
     if isinstance(curator, LocalBernoulli):
         mean = debias(mean, attenuation(curator.epsilon))
-    return _estimated(experiment, mean, half_width(curator, arm, MISSED), curator.samples(arm, 0))
+    ends: tuple[float, float] | None = None
+    with suppress(InputError):  # nothing is proved for this curator
+        ends = found(curator, arm, MISSED)
+    return _estimated(experiment, mean, ends, curator.samples(arm, 0))
 
 
-def _estimated(experiment: Experiment, mean: float, half: float | None, n: float) -> dict[str, Any]:
+def _estimated(experiment: Experiment, mean: float, ends: tuple[float, float] | None, n: float) -> dict[str, Any]:
+    """In the unit of the reward. Noise may bring the mean out of its range; the interval is made to hold it, too.
+
+    Rewards are rounded to a grid, which may move an end by as much.
+    """
     low, high = (0.0, 1.0) if experiment.range is None else experiment.range
     scale = high - low
-    found: dict[str, Any] = {
+    both = None if ends is None else [min(ends[0], mean) - 1.0 / GRID, max(ends[1], mean) + 1.0 / GRID]
+    said: dict[str, Any] = {
         "mean": low + scale * mean,
-        "interval": None if half is None else [low + scale * (mean - half), low + scale * (mean + half)],
+        "interval": None if both is None else [low + scale * end for end in both],
         "confidence": 1.0 - MISSED,
         "of": "the logistic function of the reward" if experiment.range is None else "the reward",
         "responses": n,
     }
-    return found if half is not None else found | {"note": NO_INTERVAL}
+    return said if both is not None else said | {"note": NO_INTERVAL}
 
 
 def holdout(connection: Connection, experiment: Experiment) -> dict[str, Any] | None:
@@ -138,9 +214,7 @@ def holdout(connection: Connection, experiment: Experiment) -> dict[str, Any] | 
     if not experiment.holdout or experiment.baseline is None:
         return None
     held = (decisions.c.experiment == experiment.id) & (decisions.c.kind == HOLDOUT)
-    made = connection.execute(
-        sa.select(sa.func.coalesce(sa.func.sum(decisions.c["items"]), 0)).where(held)
-    ).scalar_one()
+    made = connection.execute(sa.select(sa.func.sum(decisions.c["items"])).where(held)).scalar()
     taken = (answers.c.experiment == experiment.id) & (answers.c.kind == HOLDOUT) & (answers.c.outcome != "late")
     groups = connection.execute(
         sa.select(answers.c.level, sa.func.count(), sa.func.sum(answers.c.response))
@@ -166,18 +240,18 @@ def _of_held_out(experiment: Experiment, groups: list[tuple[float, int, int]]) -
     ``groups`` has the level, the number and the sum of the responses. A bit has no other error than its own chance.
     """
     bits = experiment.mechanism == "bernoulli"
-    weight, total, variance = 0.0, 0.0, 0.0
-    scales: list[tuple[float, int]] = []
+    weight, total, variance, squares, largest = 0.0, 0.0, 0.0, 0.0, 0.0
     for level, n, summed in groups:
         slope = attenuation(level) if bits else 1.0
         each = slope * slope if bits else 1.0 / (0.25 + 2.0 / level**2)
         weight += n * each
         total += n * each * (debias(summed / n, slope) if bits else summed / (n * experiment.steps))
         variance += n * (each / slope) ** 2 / 4.0
-        if not bits:
-            scales.append((each / level, n))
-    half = (spread(variance, MISSED if bits else MISSED / 2.0) + noise(scales, MISSED / 2.0)) / weight
-    return _estimated(experiment, total / weight, half, sum(n for _, n, _ in groups))
+        squares, largest = squares + n * (each / level) ** 2, max(largest, each / level)
+    mean = total / weight
+    half = spread(variance, MISSED) if bits else spread(variance, MISSED / 2) + noises(squares, largest, MISSED / 2)
+    ends = mean - half / weight, mean + half / weight
+    return _estimated(experiment, mean, ends, sum(n for _, n, _ in groups))
 
 
 def in_words(experiment: Experiment) -> str:
@@ -250,6 +324,34 @@ def series(connection: Connection, run: Run, points: int) -> dict[str, Any]:
         for one in point["arms"].values():
             one["share"] = one["decisions"] / decided if decided else None
     return {"experiment": experiment.name, "step_seconds": 60 * step, "points": list(rows.values())}
+
+
+def shares(connection: Connection, run: Run, points: int) -> dict[str, Any]:
+    """Decisions by arm over time, in columns: in steps of whole seconds while there are few, then of whole minutes."""
+    experiment = run.experiment
+    few = sum(_decided(connection, experiment, traffic.c.decisions, sa.true())) <= FINE
+    table, at, count, unit = (
+        (decisions, decisions.c.made, decisions.c["items"], SECOND)
+        if few
+        else (traffic, traffic.c.minute * MINUTE, traffic.c.decisions, MINUTE)
+    )
+    where = table.c.experiment == experiment.id
+    first, last = connection.execute(sa.select(sa.func.min(at) // unit, sa.func.max(at) // unit).where(where)).one()
+    step = 1 if first is None else max(1, math.ceil((int(last) - int(first) + 1) / points))
+    slot = ((at // unit - first) // step).label("slot")
+    found: dict[int, list[int]] = {}
+    for number, arm, n in connection.execute(
+        sa.select(slot, table.c.arm, sa.func.sum(count)).where(where).group_by("slot", table.c.arm)
+    ):
+        found.setdefault(int(number), [0] * len(experiment.arms))[arm] = int(n)
+    slots = sorted(found)
+    return {
+        "experiment": experiment.name,
+        "arms": list(experiment.arms),
+        "step_seconds": step * unit // 1000,
+        "time": [(int(first) + number * step) * unit / 1000 for number in slots],
+        "decisions": [[found[number][arm] for number in slots] for arm in range(len(experiment.arms))],
+    }
 
 
 def ledger(connection: Connection, run: Run, after: int, limit: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 
 from dpbandits.errors import InputError
 from dpbandits.exact import SystemNoise
-from dpbandits.service import access
+from dpbandits.service import access, demo
 from dpbandits.service.books import Choices, Run
 from dpbandits.service.clock import Clock
 from dpbandits.service.embedded import Control, Embedded, Tick, released_rows
@@ -26,6 +26,7 @@ from dpbandits.service.folding import Folder
 from dpbandits.service.keyring import Keyring, alone
 from dpbandits.service.logs import where
 from dpbandits.service.metrics import Metrics
+from dpbandits.service.planner import Planner
 from dpbandits.service.problems import Problem
 from dpbandits.service.recent import Recent
 from dpbandits.service.settings import ServerSettings
@@ -57,6 +58,7 @@ class Service:
         self.store = Store(settings.store, synchronous=settings.synchronous)
         self.keys = Keyring.open(settings.keys)
         self._keys_at = settings.keys.stat().st_mtime_ns
+        self.planner = Planner()
         self.ready = False
         self.stopping = False
         self._looking = asyncio.Lock()
@@ -98,6 +100,9 @@ class Service:
         ]
         if self._folder is not None:
             self._folder.start()
+        if self.settings.demo and demo.NAME not in self.names:
+            with suppress(Problem):  # another worker has just made it
+                await self.create(demo.SETTINGS, "dpbandits", None)
         log.info("started", store=self.store.url.render_as_string(), experiments=len(self.runs))
 
     async def stop(self) -> None:
@@ -115,6 +120,7 @@ class Service:
 
     def close(self) -> None:
         """Close everything."""
+        self.planner.close()
         self.writer.stop()
         if self._folder is not None:
             self._folder.stop()

@@ -40,6 +40,7 @@ class ServerSettings(BaseSettings):
     max_body: int = Field(1_048_576, ge=1024, description="The largest request, in bytes.")
     rate_limit: float | None = Field(None, gt=0, description="Requests a second, for each key or address.")
     token_key_days: float = Field(30.0, gt=0, description="How often the key that signs tokens is renewed.")
+    demo: bool = Field(False, description="Whether the demo shop is open, at /demo.")
     own_policies: list[str] = Field(default_factory=list, description="module:function names that may be used.")
 
     @classmethod

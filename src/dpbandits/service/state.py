@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from dpbandits.changing import SomeArms, choosing_among, keep, with_more_arms
-from dpbandits.curators.awaiting import awaiting
-from dpbandits.live import Desk
+from dpbandits.live import Desk, seen
 from dpbandits.parts import arrays, copied, freeze, in_plain_python, thaw
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.ledger import LedgerError
@@ -74,7 +73,7 @@ class State:
         self.policy, self.parts, self.waiting = policy, {"desk": desk, "agent": agent, "curator": curator}, waiting
         self.desk, self.curator = in_plain_python(desk), in_plain_python(curator)
         self._some: SomeArms | None = None  # the agent, while arms are paused
-        self.releases: Releases = awaiting(self.curator, self.desk.out, desk.window)
+        self.releases: Releases = seen(policy, self.curator, self.desk)
         self.released: list[Release] = []  # since this copy was made
         self.served = 0  # decisions, whoever made them
         self.deputy = False  # whether this is a copy that decides while another one folds: it never draws noise
