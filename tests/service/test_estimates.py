@@ -10,7 +10,7 @@ import pytest
 from dpbandits.curators import interval
 from dpbandits.curators.intervals import noises
 from dpbandits.policies import lookup
-from dpbandits.service.state import State
+from dpbandits.service.state import LiveState
 
 MEANS = (0.3, 0.6, 0.5)
 ROUNDS, RUNS, MISSED = 300, 120, 0.05
@@ -34,7 +34,7 @@ def test_intervals_miss_seldom_although_the_policy_decides_when_it_plays(name: s
     rng = np.random.default_rng(7)
     missed, seen = 0.0, 0
     for _ in range(RUNS):
-        state = State(lookup.sample(name, arms=3, horizon=ROUNDS), math.inf)
+        state = LiveState(lookup.sample(name, arms=3, horizon=ROUNDS), math.inf)
         for now in range(ROUNDS):
             arm, stint = state.decide(float(now), rng, rng)
             reward = float(rng.random() < MEANS[arm])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dpbandits.curators import LocalBernoulli
 from dpbandits.mechanisms import attenuation, debias
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.state import State
+from dpbandits.service.state import LiveState
 
 __all__ = ["ERROR", "Measured", "converged", "fixed", "measured", "stitched"]
 
@@ -61,7 +61,7 @@ def stitched(n: float, error: float) -> float:
 
 
 def measured(
-    experiment: Experiment, state: State, arm: int, sampling: Callable[[float], float], confidence: float
+    experiment: Experiment, state: LiveState, arm: int, sampling: Callable[[float], float], confidence: float
 ) -> Measured | None:
     """An arm's mean; ``sampling`` is the error of n rewards, ``confidence`` that of the noise. None: nothing is known.
 
@@ -80,7 +80,7 @@ def measured(
     return Measured(mean, error, noise, n, stated)
 
 
-def converged(experiment: Experiment, state: State) -> dict[str, Any]:
+def converged(experiment: Experiment, state: LiveState) -> dict[str, Any]:
     """Whether the best arm is known with error at most ``ERROR``, whenever one looks and however often.
 
     An arm is named if its lower end is above the upper ends of all others. That is wrong only if the lower end of one
@@ -118,7 +118,7 @@ def converged(experiment: Experiment, state: State) -> dict[str, Any]:
     return {"converged": True, "arm": name, "error": ERROR, "words": words, **evidence}
 
 
-def _always(experiment: Experiment, state: State, arm: int) -> tuple[Measured | None, float]:
+def _always(experiment: Experiment, state: LiveState, arm: int) -> tuple[Measured | None, float]:
     """An arm's mean with errors that hold at all times, and the confidence of the noise."""
     arms, releases = len(experiment.arms), max(state.version, 1)
     drawn = state.curator.ready(arm, 0.0) and state.curator.width(arm, 1.0, 0) > 0.0
@@ -134,7 +134,7 @@ def _always(experiment: Experiment, state: State, arm: int) -> tuple[Measured | 
     return measured(experiment, state, arm, sampling, confidence), confidence
 
 
-def _holds(experiment: Experiment, state: State, arm: int, confidence: float, one: Measured) -> bool:
+def _holds(experiment: Experiment, state: LiveState, arm: int, confidence: float, one: Measured) -> bool:
     """Whether the errors hold at this confidence.
 
     A curator may state its noise for one confidence only, or not at all. The mean of n Laplace draws has the tail that
