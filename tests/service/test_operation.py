@@ -35,7 +35,7 @@ from dpbandits.service.recent import Recent
 from dpbandits.service.service import Service
 from dpbandits.service.serving import GRACE
 from dpbandits.service.settings import ServerSettings
-from dpbandits.service.store import Store
+from dpbandits.service.store import Database
 from dpbandits.service.tables import METADATA, states
 
 Command = Callable[..., tuple[int, str, str]]
@@ -209,7 +209,7 @@ def test_tables_are_what_the_migrations_make(store: str) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    opened = Store(store)
+    opened = Database(store)
     opened.migrate()
     opened.migrate()
     with opened.engine.connect() as connection:
@@ -381,7 +381,7 @@ def test_time_goes_on_when_the_clock_is_set_back(serve: Open, tmp_path: Path) ->
     token = decide(client)["token"]
     client.__exit__(None, None, None)
     future = int((time.time() + 10**7) * 1000)
-    opened = Store(store)
+    opened = Database(store)
     with opened.engine.begin() as connection:
         connection.execute(sa.update(states).values(at=future))
     opened.close()

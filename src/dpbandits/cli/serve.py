@@ -152,8 +152,8 @@ def _settings(config: str | None, **flags: Any) -> ServerSettings:
 def _opened(store: str | None, config: str | None) -> Any:
     """A transaction on the store, whose tables are up to date."""
     settings = _settings(config, store=store)
-    from dpbandits.service.store import Store
+    from dpbandits.service.store import Database
 
-    opened = Store(settings.store)
+    opened = Database(settings.store)
     opened.migrate()
     return opened.engine.begin()

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from dpbandits.errors import InputError
-from dpbandits.service.problems import Problem
+from dpbandits.service.problems import Refusal
 
 __all__ = ["MOST_ROUNDS", "STRONG", "Planner", "answer"]
 
@@ -90,14 +90,14 @@ class Planner:
     def ask(self, given: dict[str, Any]) -> dict[str, Any]:
         """The answer, or a problem: which field is wrong, or that it takes too long."""
         if not self._waiting.acquire(blocking=False):
-            raise Problem(503, "the planner is busy: try again", headers={"retry-after": "1"})
+            raise Refusal(503, "the planner is busy: try again", headers={"retry-after": "1"})
         try:
             with self._lock:
                 line = self._said(json.dumps(given))
         finally:
             self._waiting.release()
         if not line:
-            raise Problem(
+            raise Refusal(
                 503, f"the planner took longer than {self.limit:g} s: ask about fewer visitors, or use dpbandits plan",
                 headers={"retry-after": "1"},
             )  # fmt: skip

@@ -21,7 +21,7 @@ from dpbandits.service.app import App
 from dpbandits.service.logs import configure
 from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings
-from dpbandits.service.store import Store
+from dpbandits.service.store import Database
 
 __all__ = ["check", "serve", "worker"]
 
@@ -34,7 +34,7 @@ def check(settings: ServerSettings) -> list[str]:
     """What is wrong, in one line each; nothing is changed. A ``note:`` does not prevent the start."""
     found: list[str] = []
     try:
-        store = Store(settings.store, synchronous=settings.synchronous)
+        store = Database(settings.store, synchronous=settings.synchronous)
         keys: list[access.ApiKey] = []
         if not store.embedded or (store.path is not None and store.path.exists()):
             with store.opened() as connection:
@@ -91,7 +91,7 @@ class _Joined:
         return getattr(self._transport, name)
 
 
-class Protocol(HttpToolsProtocol):
+class JoinedHttp(HttpToolsProtocol):
     """Uvicorn's HTTP over such a transport."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -125,7 +125,7 @@ def serve(settings: ServerSettings) -> None:
         "host": settings.host,
         "port": settings.port,
         "loop": "uvloop",
-        "http": "dpbandits.service.serving:Protocol",
+        "http": "dpbandits.service.serving:JoinedHttp",
         "ws": "none",
         "access_log": False,
         "log_config": None,
