@@ -31,7 +31,7 @@ MOST = 0.1  # of the blocks may be others: times, the course of lines, fonts tha
 def server(serving: Callable[..., Server]) -> Server:
     started = serving(demo=True)
     create(started, "banners", max_responses_per_user=200)
-    play(started, "banners", 2500)
+    play(started, "banners", 2500, pause=0.15)  # over some seconds, for the chart
     create(started, "prices", policy="adap-ucb", epsilon="1", arms=["low", "high"])
     return started
 
@@ -40,7 +40,7 @@ def compared(page: Page, name: str, height: int) -> None:
     """Take a picture; write it into the docs, or compare it with the one there."""
     MADE.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=MADE / f"{name}.png", clip={"x": 0, "y": 0, "width": 1100, "height": height})
-    small = Image.open(MADE / f"{name}.png").convert("P", palette=Image.Palette.ADAPTIVE, colors=96)
+    small = Image.open(MADE / f"{name}.png").convert("P", palette=Image.Palette.ADAPTIVE, colors=192)
     small.save(MADE / f"{name}.png", optimize=True)
     if WRITE:
         PICTURES.mkdir(parents=True, exist_ok=True)

@@ -287,6 +287,11 @@ function Forecasts({ plan, stale }: { plan: Plan; stale: boolean }) {
         {number(plan.lost)} ± {number(plan.error)} rewards of the {whole(plan.paid)} that the best arm would bring to {whole(plan.rounds)} visitors. One
         experiment in 20 loses more than {number(plan.one_in_twenty)}. {settled}
       </p>
+      {plan.lost > 0.8 * plan.at_random.lost && (
+        <p class="wrong">
+          That is practically what giving every arm equally often would lose. Take a larger epsilon, more visitors, or another policy.
+        </p>
+      )}
       <div class="rows" role="list">
         {rows.map((row) => (
           <div class="row" role="listitem" key={row.words}>
