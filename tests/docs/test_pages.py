@@ -1,8 +1,8 @@
 """The documentation is run: what a page tells a reader to type works."""
 
 import doctest
-import os
 import json
+import os
 import re
 import shlex
 import subprocess
