@@ -14,14 +14,19 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from dpbandits.curators import LocalBernoulli, interval
+from dpbandits.curators.intervals import noise, spread
+from dpbandits.errors import InputError
+from dpbandits.mechanisms import attenuation, debias
+from dpbandits.numerics import unit
 from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
 from dpbandits.service import health
-from dpbandits.service.books import SILENT, Run
-from dpbandits.service.evidence import converged, fixed, measured
+from dpbandits.service.books import SILENT, LiveRun
+from dpbandits.service.evidence import converged
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
 from dpbandits.service.rows import COUNTS, MINUTE
-from dpbandits.service.state import State
+from dpbandits.service.state import LiveState
 from dpbandits.service.tables import answers, audit, decisions, people, releases, traffic
 
 __all__ = ["COLUMNS", "audit_log", "export", "ledger", "overview", "series", "shares", "summary"]
@@ -29,6 +34,8 @@ __all__ = ["COLUMNS", "audit_log", "export", "ledger", "overview", "series", "sh
 #: The intervals of the summary miss the mean of an arm with at most this probability, each on its own.
 MISSED = 0.05
 
+NO_INTERVAL = "no interval is proved for this policy's estimate"
+NOT_KEPT = "rewards of users who are held out are counted and not kept, so nothing of them is released"
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 RECENT = 2  # minutes, the last one included
 SECOND = 1000  # milliseconds
@@ -37,7 +44,7 @@ KINDS = {POLICY: "policy", RANDOM: "chance", HOLDOUT: "holdout", SHADOW: "shadow
 COLUMNS = ("decision", "arm", "chosen_by", "propensity", "version", "made", "level", "received", "outcome", "response")
 
 
-def summary(connection: Connection, run: Run, now: float | None = None) -> dict[str, Any]:
+def summary(connection: Connection, run: LiveRun, now: float | None = None) -> dict[str, Any]:
     """Traffic, rates, estimates from releases, the guarantee in words and numbers, and what users have spent."""
     experiment, state = run.experiment, run.state
     now = time.time() if now is None else now
@@ -60,6 +67,7 @@ def summary(connection: Connection, run: Run, now: float | None = None) -> dict[
         "decisions": total["decisions"],
         "responses": _responses(total, waiting(connection, experiment)),
         "arms": arms,
+        "holdout": holdout(connection, experiment),
         "guarantee": {**experiment.guarantee.to_json(), "words": in_words(experiment)},
         "users": users(connection, experiment),
         "converged": known,
@@ -67,7 +75,7 @@ def summary(connection: Connection, run: Run, now: float | None = None) -> dict[
     }
 
 
-def overview(connection: Connection, run: Run, now: float) -> dict[str, Any]:
+def overview(connection: Connection, run: LiveRun, now: float) -> dict[str, Any]:
     """An experiment at a glance: state, traffic, who leads, and what may be wrong."""
     experiment, state = run.experiment, run.state
     counts = _counts(connection, experiment)
@@ -93,7 +101,7 @@ def overview(connection: Connection, run: Run, now: float) -> dict[str, Any]:
 
 
 def findings(
-    connection: Connection, run: Run, counts: list[dict[str, int]], known: dict[str, Any], now: float
+    connection: Connection, run: LiveRun, counts: list[dict[str, int]], known: dict[str, Any], now: float
 ) -> list[dict[str, Any]]:
     """What may be wrong, in words."""
     experiment = run.experiment
@@ -168,25 +176,80 @@ def waiting(connection: Connection, experiment: Experiment) -> int:
     return int(connection.execute(sa.select(sa.func.count()).select_from(answers).where(where)).scalar_one())
 
 
-def estimate(experiment: Experiment, state: State, arm: int) -> dict[str, Any] | None:
-    """An arm's mean with an interval, in the unit of the reward, from what was released; None where nothing was.
-
-    The interval adds two errors, each exceeded with probability at most half of ``MISSED``.
-    """
-    confidence = math.log(4.0 / MISSED)
-    found = measured(experiment, state, arm, lambda n: fixed(n, confidence), confidence)
-    if found is None:
+def estimate(experiment: Experiment, state: LiveState, arm: int) -> dict[str, Any] | None:
+    """An arm's mean with an interval, in the unit of the reward, from what was released; None where nothing was."""
+    curator = state.curator
+    if not curator.ready(arm, 0.0):
         return None
+    mean = curator.mean(arm)
+    if isinstance(curator, LocalBernoulli):
+        mean = debias(mean, attenuation(curator.epsilon))
+    try:
+        ends: tuple[float, float] | None = interval(curator, arm, MISSED)
+    except InputError:
+        ends = None
+    return _estimated(experiment, mean, ends, curator.samples(arm, 0))
+
+
+def _estimated(experiment: Experiment, mean: float, ends: tuple[float, float] | None, n: float) -> dict[str, Any]:
     low, high = (0.0, 1.0) if experiment.range is None else experiment.range
     scale = high - low
-    interval = [low + scale * found.low, low + scale * found.high]
-    return {
-        "mean": low + scale * found.mean,
-        "interval": interval if found.stated else None,
+    found: dict[str, Any] = {
+        "mean": low + scale * mean,
+        "interval": None if ends is None else [low + scale * end for end in ends],
         "confidence": 1.0 - MISSED,
         "of": "the logistic function of the reward" if experiment.range is None else "the reward",
-        "responses": found.responses,
+        "responses": n,
     }
+    return found if ends is not None else found | {"note": NO_INTERVAL}
+
+
+def holdout(connection: Connection, experiment: Experiment) -> dict[str, Any] | None:
+    """The users who always get the baseline, to compare with; None where nobody is held out."""
+    if not experiment.holdout or experiment.baseline is None:
+        return None
+    held = (decisions.c.experiment == experiment.id) & (decisions.c.kind == HOLDOUT)
+    made = connection.execute(
+        sa.select(sa.func.coalesce(sa.func.sum(decisions.c["items"]), 0)).where(held)
+    ).scalar_one()
+    taken = (answers.c.experiment == experiment.id) & (answers.c.kind == HOLDOUT) & (answers.c.outcome != "late")
+    groups = connection.execute(
+        sa.select(answers.c.level, sa.func.count(), sa.func.sum(answers.c.response))
+        .where(taken)
+        .group_by(answers.c.level)
+    ).all()
+    found = {
+        "share": experiment.holdout,
+        "arm": experiment.arms[experiment.baseline],
+        "decisions": int(made or 0),
+        "responses": sum(int(n) for _, n, _ in groups),
+        "estimate": None,
+    }
+    if not experiment.local:
+        return found | {"note": NOT_KEPT}
+    of_levels = [(experiment.level_values[level], int(n), int(total)) for level, n, total in groups]
+    return found | {"estimate": _of_held_out(experiment, of_levels) if of_levels else None}
+
+
+def _of_held_out(experiment: Experiment, groups: list[tuple[float, int, int]]) -> dict[str, Any]:
+    """The mean of their responses, those of each level with the weight of what one of them tells.
+
+    ``groups`` has the level, the number and the sum of the responses. A bit has no other error than its own chance.
+    """
+    bits = experiment.mechanism == "bernoulli"
+    weight, total, variance, squares, largest = 0.0, 0.0, 0.0, 0.0, 0.0
+    for level, n, summed in groups:
+        slope = attenuation(level) if bits else 1.0
+        each = slope * slope if bits else 1.0 / (0.25 + 2.0 / level**2)
+        weight += n * each
+        total += n * each * (debias(summed / n, slope) if bits else summed / (n * experiment.steps))
+        variance += n * (each / slope) ** 2 / 4.0
+        squares, largest = squares + n * (each / level) ** 2, max(largest, each / level)
+    half = spread(variance, MISSED) if bits else spread(variance, MISSED / 2.0) + noise(squares, largest, MISSED / 2.0)
+    mean = total / weight
+    return _estimated(
+        experiment, mean, (unit(mean - half / weight), unit(mean + half / weight)), sum(n for _, n, _ in groups)
+    )
 
 
 def in_words(experiment: Experiment) -> str:
@@ -227,7 +290,7 @@ def users(connection: Connection, experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def series(connection: Connection, run: Run, points: int) -> dict[str, Any]:
+def series(connection: Connection, run: LiveRun, points: int) -> dict[str, Any]:
     """Counts by arm over time, in at most so many steps of whole minutes."""
     experiment = run.experiment
     where = traffic.c.experiment == experiment.id
@@ -261,7 +324,7 @@ def series(connection: Connection, run: Run, points: int) -> dict[str, Any]:
     return {"experiment": experiment.name, "step_seconds": 60 * step, "points": list(rows.values())}
 
 
-def shares(connection: Connection, run: Run, points: int) -> dict[str, Any]:
+def shares(connection: Connection, run: LiveRun, points: int) -> dict[str, Any]:
     """Decisions by arm over time, in columns: in steps of whole seconds while there are few, then of whole minutes."""
     experiment = run.experiment
     few = sum(_decided(connection, experiment, traffic.c.decisions, sa.true())) <= FINE
@@ -289,7 +352,7 @@ def shares(connection: Connection, run: Run, points: int) -> dict[str, Any]:
     }
 
 
-def ledger(connection: Connection, run: Run, after: int, limit: int) -> dict[str, Any]:
+def ledger(connection: Connection, run: LiveRun, after: int, limit: int) -> dict[str, Any]:
     """Every release and what it cost. Stints share no reward: each reward loses what the release of its stint cost."""
     experiment = run.experiment
     found = connection.execute(
@@ -341,7 +404,7 @@ def _worst(connection: Connection, experiment: Experiment) -> str | None:
     return str(book.worst())
 
 
-def audit_log(connection: Connection, run: Run, after: int, limit: int) -> dict[str, Any]:
+def audit_log(connection: Connection, run: LiveRun, after: int, limit: int) -> dict[str, Any]:
     """Who changed what, and when."""
     found = connection.execute(
         sa.select(audit)
@@ -360,7 +423,7 @@ def audit_log(connection: Connection, run: Run, after: int, limit: int) -> dict[
     }
 
 
-def export(connection: Connection, run: Run) -> Iterator[list[Any]]:
+def export(connection: Connection, run: LiveRun) -> Iterator[list[Any]]:
     """Every decision and what became of it, as rows of ``COLUMNS``. A reward is never among them."""
     experiment = run.experiment
     join = sa.and_(
