@@ -13,9 +13,10 @@ from typing import Any
 
 import sqlalchemy as sa
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dpbandits.errors import InputError
+from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.service import access
 from dpbandits.service.app import App
 from dpbandits.service.logs import configure
@@ -23,7 +24,7 @@ from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.store import Database
 
-__all__ = ["check", "serve", "worker"]
+__all__ = ["check", "serve", "traced", "worker"]
 
 SETTINGS = "DPBANDITS_SERVING"  # how the processes of a server are told their settings
 GRACE = 10  # seconds that open connections get when the server stops
@@ -143,7 +144,7 @@ def serve(settings: ServerSettings) -> None:
     uvicorn.run(lambda: _told(service), factory=True, **options)
 
 
-def worker() -> App:
+def worker() -> ASGIApp:
     """One of several processes."""
     settings = ServerSettings.model_validate_json(os.environ[SETTINGS])
     configure(settings.log_format)
@@ -151,9 +152,22 @@ def worker() -> App:
     return _told(Service(settings))
 
 
-def _told(service: Service) -> App:
+def _told(service: Service) -> ASGIApp:
     _end_streams(service)
-    return App(service)
+    return traced(App(service)) if service.settings.telemetry else App(service)
+
+
+def traced(app: App) -> ASGIApp:
+    """The app with a span for every request: its route and its status, and no body. Only this imports OpenTelemetry.
+
+    Where spans go is set by OpenTelemetry's own ``OTEL_*`` variables, as with ``opentelemetry-instrument``.
+    """
+    try:
+        from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
+    except ImportError:
+        raise MissingExtraError("opentelemetry-instrumentation-asgi", "telemetry") from None
+    wrapped: ASGIApp = OpenTelemetryMiddleware(app, exclude_spans=["receive", "send"])
+    return wrapped
 
 
 def _settle() -> None:
