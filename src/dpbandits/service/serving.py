@@ -28,6 +28,7 @@ __all__ = ["check", "serve", "traced", "worker"]
 
 SETTINGS = "DPBANDITS_SERVING"  # how the processes of a server are told their settings
 GRACE = 10  # seconds that open connections get when the server stops
+MOST_PARTS = 16  # that wait to be sent together
 PATIENCE = 60  # seconds after which a worker that does not answer is replaced; on a busy machine it starts slowly
 
 
@@ -78,6 +79,8 @@ class _Joined:
         if not self._parts:
             self._loop.call_soon(self._send)
         self._parts.append(data)
+        if len(self._parts) > MOST_PARTS:
+            self._send()
 
     def _send(self) -> None:
         if self._parts:
