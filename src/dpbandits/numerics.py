@@ -223,30 +223,30 @@ def d_eps_upper(x: float, budget: float, epsilon: float) -> float:
     return min(math.expm1(-(epsilon * x + budget)) / math.expm1(-epsilon), 1.0)
 
 
-def chernoff(n: float, mean: float, true: float, noises: float, epsilon: float) -> tuple[float, float]:
-    """How improbable it is that a released mean is this much above the true one: P <= e^-x. Returns x and its slope.
+def chernoff(n: float, mean: float, true: float, noises: float, epsilon: float) -> tuple[float, float, float]:
+    """How improbable it is that a released mean is this much above the true one: P <= e^-x.
 
     The release is the mean of n rewards in [0, 1], plus ``noises`` independent Laplace variables of scale 1/(epsilon
     n). A reward with mean u has E[e^(l X)] <= 1 - u + u e^l (Hoeffding 1963), and a Laplace variable on the sum has
     1 / (1 - l^2/epsilon^2), so x is the largest value of l n mean - n log(1 - u + u e^l) + noises log(1 -
     l^2/epsilon^2) over 0 <= l < epsilon. What is found here is that value at the l where Newton's method ends, which is
-    never more. The slope is the derivative of x in the true mean. For a mean that is too low, ask for 1 - mean and
-    1 - true. Without noise x is n kl(mean, true).
+    never more. Returns x, and its first and second derivative in the true mean. For a mean that is too low, ask for
+    1 - mean and 1 - true. Without noise x is n kl(mean, true).
 
-    >>> x, slope = chernoff(100.0, 0.6, 0.5, 0.0, 1.0)
-    >>> round(x, 6), round(100 * kl(0.6, 0.5), 6), round(slope, 3)
-    (2.013551, 2.013551, -40.0)
+    >>> x, slope, bend = chernoff(100.0, 0.6, 0.5, 0.0, 1.0)
+    >>> round(x, 6), round(100 * kl(0.6, 0.5), 6), round(slope, 3), round(bend, 2)
+    (2.013551, 2.013551, -40.0, 400.0)
     >>> round(chernoff(100.0, 0.6, 0.5, 1.0, 1.0)[0], 6), chernoff(100.0, 0.4, 0.5, 1.0, 1.0)[0]
     (1.851199, 0.0)
     """
-    mean, true = min(mean, 1.0), max(true, 1e-300)
+    true = max(true, 1e-300)
     if mean <= true:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     high = 50.0 if noises == 0.0 else min(epsilon, 50.0)  # rates above 50 change nothing: e^-50
     low, rate = 0.0, 0.5 * high
     if mean < 1.0:
         rate = min(rate, math.log(mean / true) - math.log((1.0 - mean) / (1.0 - true)))
-    square = epsilon * epsilon
+    square, bend = epsilon * epsilon, 0.0
     for _ in range(60):
         grown = true * math.exp(rate)
         share, room = grown / (1.0 - true + grown), square - rate * rate
@@ -260,13 +260,15 @@ def chernoff(n: float, mean: float, true: float, noises: float, epsilon: float) 
             low = rate
         step = newton_step(rate, slope, bend, low, high)
         rate += step
-        if abs(step) <= 1e-9 * rate:
+        if abs(step) <= 1e-6 * rate:
             break
-    normal = math.log1p(true * math.expm1(rate))
-    x = n * (rate * mean - normal)
+    change = math.expm1(rate)
+    normal = 1.0 + true * change
+    x = n * (rate * mean - math.log(normal))
     if noises > 0.0:
         x += noises * math.log1p(-rate * rate / square)
-    return max(x, 0.0), -n * math.expm1(rate) / math.exp(normal)
+    slope, cross = n * change / normal, n * (1.0 + change) / (normal * normal)
+    return max(x, 0.0), -slope, slope * slope / n + cross * cross / bend
 
 
 def evidence_between(
@@ -275,8 +277,8 @@ def evidence_between(
     """The least total of ``chernoff`` over all common means of two arms whose released means are ``higher`` and
     ``lower``: the evidence against the second being at least as good as the first.
 
-    The total is convex in the common mean. It is halved in, and what the end may lack is subtracted, so the result is
-    never too large.
+    The total is convex in the common mean. Its least point is found by Newton's method, and what the end may lack is
+    subtracted, so the result is never too large.
 
     >>> round(evidence_between(100.0, 0.7, 1.0, 100.0, 0.3, 1.0, 1.0), 3)
     14.651
@@ -286,19 +288,20 @@ def evidence_between(
     low, high = unit(lower), unit(higher)
     if low >= high:
         return 0.0
-    least = 0.0
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        above, falls = chernoff(n, higher, middle, noises, epsilon)
-        below, rises = chernoff(other_n, 1.0 - lower, 1.0 - middle, other_noises, epsilon)
+    least, common = 0.0, 0.5 * (low + high)
+    for _ in range(60):
+        above, falls, bend = chernoff(n, higher, common, noises, epsilon)
+        below, rises, other_bend = chernoff(other_n, 1.0 - lower, 1.0 - common, other_noises, epsilon)
         slope = falls - rises
-        least = max(above + below - abs(slope) * (high - low), 0.0)
-        if abs(slope) * (high - low) <= 1e-6:
-            break
         if slope > 0.0:
-            high = middle
+            high = common
         else:
-            low = middle
+            low = common
+        least = max(least, above + below - abs(slope) * (high - low))
+        step = newton_step(common, slope, bend + other_bend, low, high)
+        if slope * slope <= 1e-6 * (bend + other_bend) or high - low <= 1e-15:
+            break
+        common += step
     return least
 
 

@@ -45,7 +45,7 @@ MARKERS = ("", "o", "s", "^", "D", "v", "P")
 DASHED = (0, (5, 2))
 RESOLUTION = 300  # dots per inch
 KINDS = ("svg", "png", "pdf")
-MOST_INSIDE = 8  # lines whose legend is inside the axes
+MOST_INSIDE = 5  # lines whose legend is inside the axes; more would be covered by some line
 
 Style = Literal["line", "dashed", "points"]
 

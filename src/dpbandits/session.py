@@ -16,8 +16,10 @@ import numpy as np
 
 from dpbandits import __version__
 from dpbandits.agents import propensities as chances
+from dpbandits.agents import standing
 from dpbandits.changing import SomeArms
-from dpbandits.checks import at_least, flag, nearest, positive
+from dpbandits.checks import at_least, flag, fraction, nearest, positive
+from dpbandits.curators.intervals import interval, interval_of_any_stint
 from dpbandits.display import bars, card, shortened
 from dpbandits.environments import Arms
 from dpbandits.environments.distributions import Distribution
@@ -36,7 +38,7 @@ from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Curator
 from dpbandits.types import Floats
 
-__all__ = ["Decision", "Response", "Session", "SessionDevice"]
+__all__ = ["Decision", "Response", "Session", "SessionDevice", "Winner"]
 
 FORMAT = 2
 SIMULATED: Literal["simulated"] = "simulated"
@@ -67,6 +69,14 @@ class Decision(NamedTuple):
     number: int  # of the arm
     propensity: float | None = 1.0
     counts: bool = True  # whether its reward is taken: with rewards_per_user a user's first ones are
+
+
+class Winner(NamedTuple):
+    """The arm that is known to be the best. The probability that it is not is at most 1 - ``confidence``."""
+
+    arm: Any
+    rounds: int  # decisions that were made before it was known
+    confidence: float
 
 
 class Response(NamedTuple):
@@ -208,6 +218,56 @@ class Session:
         return {
             name: float(curator.mean(arm)) if curator.ready(arm, 0.0) else None for arm, name in enumerate(self.arms)
         }
+
+    @property
+    def winner(self) -> Winner | None:
+        """The best arm, once a policy that stops knows it; it is then played for ever. Until then, None.
+
+        It follows from releases alone, so it is as private as the decisions are. The policy looks at what has been
+        released whenever ``ask`` needs a new choice of it.
+
+        >>> session = Session("dp-tt", arms=["red", "green"], epsilon=1, noise="simulated", seed=0)
+        >>> while session.winner is None:
+        ...     decision = session.ask()
+        ...     _ = session.tell(decision, 1 if decision.arm == "green" else 0)
+        >>> session.winner
+        Winner(arm='green', rounds=70, confidence=0.95)
+        """
+        agent: Any = self.policy.agent
+        if not self.policy.traits.stops or not agent.named.any():
+            return None
+        arm = int(agent.named.argmax())
+        return Winner(self.arms[arm], int(agent.named[arm]), 1.0 - agent.beta)
+
+    @property
+    def evidence(self) -> dict[Any, float] | None:
+        """For a policy that stops: how much of the evidence that rules out each arm there is, 1 being enough.
+
+        The arm that is ahead has 0. It follows from releases alone. None for a policy that never stops.
+        """
+        live = self._live
+        shares = standing(live.agent, live.releases)
+        return None if shares is None else dict(zip(self.arms, shares, strict=True))
+
+    def interval(self, arm: Any, confidence: float = 0.95) -> tuple[float, float]:
+        """What is known of an arm: an interval that holds its mean reward with this confidence, whenever one looks.
+
+        It follows from releases alone: see ``dpbandits.curators.interval``. In the central model, show it to those who
+        may see the released means. With a ``window``, stints may close early, so the releases share the error.
+
+        >>> session = Session("ldp-ucb-b", arms=["red", "green"], epsilon=2, reward_range=(0, 10))
+        >>> session.interval("green")
+        (0.0, 10.0)
+        """
+        number, low, high = self._number(arm), *self.reward_range
+        with self._lock:
+            missed = 1.0 - fraction("confidence", confidence)
+            curator = self.policy.curator
+            if self.window is None:
+                ends = interval(curator, number, missed)
+            else:
+                ends = interval_of_any_stint(curator, number, missed, self.version)
+        return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
     @property
     def paused(self) -> tuple[Any, ...]:
@@ -565,7 +625,8 @@ class Session:
         of = "" if end is None else f" of {end:,}"
         noise = ", simulated noise: no promise" if self.simulated else ""
         counts = f"{len(self.arms)} arms, {self.rounds:,}{of} rounds, {self.open:,} open"
-        lines = [f"Session: {self.policy.name} ({size}{noise}), {counts}"]
+        known = "" if self.winner is None else f"; the best arm is known: {shortened(str(self.winner.arm), 24)}"
+        lines = [f"Session: {self.policy.name} ({size}{noise}), {counts}{known}"]
         means = self.means
         order = sorted(self.pulls.items(), key=lambda item: -item[1])
         width = max(len(shortened(name, 24)) for name, _ in order[:most])

@@ -12,7 +12,7 @@ from dpbandits.curators import Batch, LocalBernoulli, LocalLaplace
 from dpbandits.curators.local import OneLevel
 from dpbandits.exact import SystemNoise
 from dpbandits.mechanisms import laplace, truth_probability
-from dpbandits.numerics import unit
+from dpbandits.numerics import on_grid, unit
 from dpbandits.policies.policy import Parts, published
 from dpbandits.protocols import NO_LINE
 
@@ -240,7 +240,7 @@ class Debiased(Warner):
 
 class ShiftedLaplace(LocalLaplace):
     def respond(self, reward: float, level: float, rng: Any) -> float:
-        return 0.25 + 0.5 * laplace(2.0 * unit(reward), 2.0, self.epsilon, rng)
+        return 0.25 + 0.5 * laplace(2.0 * on_grid(unit(reward)), 2.0, self.epsilon, rng)
 
 
 class OnSystemNoise(LocalBernoulli):

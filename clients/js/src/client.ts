@@ -8,6 +8,7 @@ import {
   encode,
   indexedDBStore,
   laplaceCurator,
+  piecewiseCurator,
   rational,
   read,
   real,
@@ -147,8 +148,8 @@ const detailOf = (problem: unknown): string => `${(problem as Error)?.message ??
 
 /** The function from rewards to responses that a server's block describes. `entropy` is for tests only. */
 export function responder({ mechanism, epsilon, range, sigmoid }: CuratorBlock, entropy?: Entropy): (reward: unknown) => number | bigint {
-  const make = { bernoulli: bernoulliCurator, laplace: laplaceCurator }[mechanism];
-  if (!make) throw new RangeError(`mechanism must be bernoulli or laplace, got '${mechanism}'`);
+  const make = { bernoulli: bernoulliCurator, laplace: laplaceCurator, piecewise: piecewiseCurator }[mechanism];
+  if (!make) throw new RangeError(`mechanism must be bernoulli, laplace or piecewise, got '${mechanism}'`);
   const inner = make(epsilon!, entropy);
   const { respond } = sigmoid ? sigmoidCurator(inner) : inner;
   return (reward) => {

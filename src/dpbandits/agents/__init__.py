@@ -10,6 +10,7 @@ from dpbandits.agents.likelihood import LikelihoodIMED, LikelihoodUCB
 from dpbandits.agents.moss import MOSS
 from dpbandits.agents.propensities import propensities
 from dpbandits.agents.skip_ahead import skip_ahead
+from dpbandits.agents.standing import standing
 from dpbandits.agents.thompson import Thompson
 from dpbandits.agents.top_two import BitsTest, SumsTest, TopTwo
 from dpbandits.agents.ucb import UCB, RootUCB
@@ -35,4 +36,5 @@ __all__ = [
     "batches",
     "propensities",
     "skip_ahead",
+    "standing",
 ]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from dpbandits.audit.functions import stand_ins
 from dpbandits.audit.kinds import check_kind
 from dpbandits.audit.memory import cells, check, check_apart, copied, named_arrays, public, same, symbolic
-from dpbandits.audit.reading import FEEDS, classes, read_agent, read_curator, substituted
+from dpbandits.audit.reading import FEEDS, changed_names, classes, read_agent, read_curator, substituted
 from dpbandits.audit.symbols import REWARD, Accounts, Count, Num, Poison, Refused, SymbolicNoise, Used, Varies, added
 from dpbandits.audit.watch import beat
 from dpbandits.policies.policy import Policy
@@ -62,10 +62,7 @@ def prove(policy: Policy, horizon: int) -> Proof:
             check_kind(kind, "agent" if part is policy.agent else "curator")
     read_agent(policy)
     curator: Any = policy.curator
-    start = fresh(curator, read_curator(curator, *FEEDS, "accepts"))
-    start.log.where = "accepts"
-    if start.curator.accepts(start.log.reward(0)) is not True:
-        raise Refused("accepts turns some rewards down, and whether it does reveals the reward")
+    start = fresh(curator, read_curator(curator, *FEEDS, "accepts", changed=changed_names(policy)))
     return (
         each_arm_alone(start, policy.arms, horizon)
         or all_arms_at_once(start, policy.arms, horizon)
@@ -88,7 +85,7 @@ def _copy(state: State) -> State:
         flat = array.reshape(-1)
         for k, cell in enumerate(flat.tolist()):
             if isinstance(cell, Num):
-                flat[k] = Num(log, cell.const, cell.factor, cell.terms, cell.peak, cell.noisy, cell.late)
+                flat[k] = cell.again(log)
     return State(curator, log, state.tape)
 
 
@@ -115,7 +112,10 @@ def step(
         before = cells(child.curator)
         if add:
             reward = log.reward(t if number is None else number)
-            child.curator.add(Count(arm), child.curator.respond(reward, level, child.tape), level, child.tape)
+            sent = child.curator.respond(reward, level, child.tape)
+            if not child.curator.accepts(sent):
+                raise Refused("accepts turns some rewards down, and whether it does reveals the reward")
+            child.curator.add(Count(arm), sent, level, child.tape)
         if close:
             child.curator.close(Count(arm), child.tape)
         if show:
@@ -315,7 +315,7 @@ def _next_start(start: State, ended: list[State]) -> State:
             if isinstance(cell, Num) or not all(same(cell, other[place]) for other in every):
                 numbers = [other[place] for other in every]
                 whole = any(isinstance(number, int | Poison) for number in numbers)
-                flat[k] = UNKNOWN if whole else log.release(Num(log, 0.0, 1, {}, max(map(_peak, numbers))))
+                flat[k] = UNKNOWN if whole else log.release(Num(log, 0.0, 1, {}, max(map(_peak, numbers)), grid=False))
             place += 1
     return made
 
@@ -413,8 +413,8 @@ def _together(alternatives: list[Any], t: int, log: Accounts) -> Any:
         return None
     peak = max(one.peak if isinstance(one, Num) else abs(one) for one in alternatives)
     forms = [one for one in alternatives if isinstance(one, Num)]
-    noisy, late = any(form.noisy for form in forms), any(form.late for form in forms)
-    return Num(log, base[0], 1, added(base[1], terms, 1), peak, noisy, late)
+    noisy, off = any(form.noisy for form in forms), any(form.off for form in forms)
+    return Num(log, base[0], 1, added(base[1], terms, 1), peak, noisy, all(form.grid for form in forms), off)
 
 
 def _counted(alternatives: list[Any], t: int, arms: int) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from dpbandits.audit import actions, answers, local, witness
 from dpbandits.audit.kinds import of_package
 from dpbandits.audit.proof import Proof, prove
-from dpbandits.audit.reading import Looks
+from dpbandits.audit.reading import Looks, changed_names
 from dpbandits.audit.releases import accounted
 from dpbandits.audit.subjects import claim_of, same_part, subject, try_out, users_fault, with_arms
 from dpbandits.audit.symbols import Refused, Used
@@ -35,7 +35,9 @@ MOST_ARMS_ROUNDS = 24  # rounds with more than three arms
 FEW_ROUNDS = 24  # of the plays that must not fail
 FAR_BELOW = 0.1  # of the claim: a smaller worst case says little about it
 LONGER = 40  # rounds of a shorter search in plays of many rounds
-OFF_GRID = "what is shown is not a whole multiple of the rewards and their noise, so that exact noise does not hide it"
+OFF_GRID = (
+    "noise meets a number that is not a whole multiple of rewards on the grid of exact noise, which cannot hide it"
+)
 SMALL = 1e-6  # relative: the actions' loss is computed on cells, in floating point
 
 
@@ -351,7 +353,8 @@ def _verify_one(policy: Policy, levels: list[float], own: bool, delta: float) ->
     """The worst case of one response at these levels."""
     base = Verdict(PROVED, policy.name, levels[0], delta, None, "exact", "response", None, "one response")
     try:
-        pairs = [(local.worst_pair(policy.curator, level if own else None, level), level) for level in levels]
+        changed = changed_names(policy)
+        pairs = [(local.worst_pair(policy.curator, level if own else None, level, changed), level) for level in levels]
     except Refused as refusal:
         return _answered(policy, base, levels, str(refusal))
     except (Exception, SystemExit) as error:
@@ -363,6 +366,9 @@ def _verify_one(policy: Policy, levels: list[float], own: bool, delta: float) ->
     pair, level = broken[0] if broken else pairs[0]
     of_users = f"users at levels {', '.join(f'{one:g}' for one in sorted(levels))}; " if own else ""
     domain = f"one response; {of_users}every reward from -inf to inf, and NaN; noise and probabilities as real numbers"
+    domain += (
+        ", and Laplace noise as exact noise too" if any(law.noise for pair, _ in pairs for law in pair.laws) else ""
+    )
     word = VIOLATED if broken else _judged(pair.epsilon, level)
     return dataclasses.replace(
         base,

@@ -72,6 +72,8 @@ class Witness(NamedTuple):
 class Chosen(Accounts):
     """Noisy numbers become plain ones when they are shown: those given, or else chosen in units of their scale."""
 
+    strict = False  # infinite rewards are tried as they are
+
     def __init__(self, targets: Sequence[float], numbers: Sequence[float] | None) -> None:
         super().__init__()
         self.targets, self.given = targets, numbers
@@ -108,6 +110,9 @@ class Chosen(Accounts):
         if not isinstance(form, Num):
             return outcome(kind, form)
         return outcome(kind, self.number(form, "compare"))
+
+    def against_infinity(self, form: Num, other: float, kind: str) -> bool:
+        return outcome(kind, other)
 
     def number(self, form: Num, how: str) -> float:
         self.certain = False
@@ -161,7 +166,7 @@ class Stage:
         self.played += len(rewards)
         log, chance = Chosen(targets, numbers), Chance()
         tape, self.tape.log = self.tape, log
-        curator, agent = symbolic(copy.deepcopy(self.curator), tape), copy.deepcopy(self.policy.agent)
+        curator, agent = symbolic(copy.deepcopy(self.curator), tape, free=True), copy.deepcopy(self.policy.agent)
         shown = {place: plain(cell) for place, cell in _public(curator)}
         arm, left, line = 0, 0, NO_LINE
         for t, reward in enumerate(rewards):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -15,7 +16,7 @@ from dpbandits.exact.wire import DECISION
 from dpbandits.service import tokens
 from dpbandits.service.books import SILENT, Ask, Item, Outcome, Tell
 from dpbandits.service.experiment import LARGEST_RESPONSE, Experiment
-from dpbandits.service.problems import Problem, not_running
+from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.service import Service
 
 __all__ = ["CODES", "MOST", "decide", "respond"]
@@ -25,6 +26,9 @@ MOST = 1000
 
 #: The HTTP status of what became of a single response.
 CODES = {"accepted": 200, "duplicate": 200, "conflict": 409, "late": 410, "unknown": 404, "invalid": 422}
+
+#: The field in a message of msgspec.
+FIELD = re.compile(r"`(?:\$\.)?(\w+)`$")
 
 FORGED: Outcome = ("unknown", "the token is not one of this server's, or was changed")
 
@@ -38,14 +42,14 @@ class DecideBody(msgspec.Struct, forbid_unknown_fields=True):
     count: int | None = None
 
 
-class ResponseBody(msgspec.Struct, forbid_unknown_fields=True):
+class ResponseBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """What a device sends."""
 
     token: str
     response: Any
 
 
-class RewardBody(msgspec.Struct, forbid_unknown_fields=True):
+class RewardBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A reward of the central model."""
 
     token: str
@@ -64,9 +68,11 @@ async def decide(service: Service, name: str, body: bytes) -> bytes:
     try:
         asked = _decide.decode(body or b"{}")
     except msgspec.ValidationError as error:
-        raise Problem(422, f"{error}; allowed are decision, user, level, count") from None
+        field = FIELD.search(str(error))
+        allowed = ", ".join(DecideBody.__struct_fields__)
+        raise Refusal(422, f"{error}; allowed are {allowed}", parameter=field[1] if field else "body") from None
     except msgspec.DecodeError as error:
-        raise Problem(400, f"the body must be a JSON object: {error}") from None
+        raise Refusal(400, f"the body must be a JSON object: {error}") from None
     if experiment.status != "running":
         raise not_running(experiment)
     if asked.decision is not None and DECISION.fullmatch(asked.decision) is None:
@@ -99,7 +105,7 @@ async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int,
     sent = _sent(body, rewards)
     many = isinstance(sent, list)
     if many and len(sent) > MOST:
-        raise Problem(413, f"a list may have at most {MOST} items, got {len(sent)}")
+        raise Refusal(413, f"a list may have at most {MOST} items, got {len(sent)}")
     bodies = sent if many else [sent]
     read = [_item(service, one, rewards) for one in bodies]
     if FORGED in read and not service.store.embedded:
@@ -122,9 +128,9 @@ def _sent(body: bytes, rewards: bool) -> Any:
     except msgspec.ValidationError:
         sent = msgspec.json.decode(body)
     except msgspec.DecodeError as error:
-        raise Problem(400, f"the body must be JSON: {error}") from None
+        raise Refusal(400, f"the body must be JSON: {error}") from None
     if not isinstance(sent, dict | list):
-        raise Problem(422, f"the body must be {_shape(rewards)}, or a list of such objects")
+        raise Refusal(422, f"the body must be {_shape(rewards)}, or a list of such objects")
     return sent
 
 
@@ -140,13 +146,12 @@ def _outcome(outcome: Outcome) -> bytes:
 
 
 def _item(service: Service, one: Any, rewards: bool) -> Item | Outcome:
-    if isinstance(one, dict):
+    kind = RewardBody if rewards else ResponseBody
+    if type(one) is not kind:
         try:
-            one = msgspec.convert(one, RewardBody if rewards else ResponseBody)
+            one = msgspec.convert(one, kind)
         except msgspec.ValidationError as error:
             return "invalid", f"must be {_shape(rewards)}: {error}"
-    if not isinstance(one, ResponseBody | RewardBody):
-        return "invalid", f"must be {_shape(rewards)}"
     token = tokens.read(one.token, service.keys)
     run = None if token is None else service.runs.get(token.experiment)
     if token is None or run is None:
@@ -155,9 +160,7 @@ def _item(service: Service, one: Any, rewards: bool) -> Item | Outcome:
     if experiment.local is rewards:
         right = "responses" if rewards else "rewards"
         return "invalid", f"{experiment.name} takes {right}: send it to /v1/{right}"
-    if isinstance(one, RewardBody):
-        return _reward(experiment, token, one.reward)
-    return _response(experiment, token, one.response)
+    return _reward(experiment, token, one.reward) if rewards else _response(experiment, token, one.response)
 
 
 def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | Outcome:

@@ -43,22 +43,24 @@ class Recent:
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self._path, self._clock, self._seen = path, clock, -1
-        self._made = 0.0
+        self._until = 0.0  # when the next key is to be made or erased
         self._signers: dict[bytes, Signer] = {}
         self.refresh()
 
     def refresh(self) -> None:
         """Take over what another process has written; make a new key, and erase old ones, when it is time."""
         now = self._clock()
-        if now < self._made + LIFE and self._written() == self._seen:
+        if now < self._until and self._written() == self._seen:
             return
         with alone(self._path):
-            keys = [key for key in self._read() if now - 2 * LIFE < key["made"] <= now]
+            stored = self._read()
+            keys = [key for key in stored if now - 2 * LIFE < key["made"] <= now]
             if not keys or keys[-1]["made"] <= now - LIFE:
                 keys.append({"number": secrets.token_hex(NUMBER), "secret": secrets.token_hex(32), "made": now})
+            if keys != stored:
                 replace_secrets(self._path, {"keys": keys})
             self._seen = self._written()
-        self._made = keys[-1]["made"]
+        self._until = min(keys[-1]["made"] + LIFE, keys[0]["made"] + 2 * LIFE)
         self._newest = bytes.fromhex(keys[-1]["number"])
         self._signers = {bytes.fromhex(key["number"]): Signer(bytes.fromhex(key["secret"])) for key in keys}
 

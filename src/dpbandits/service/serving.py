@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 import sqlalchemy as sa
+import structlog
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -21,19 +22,22 @@ from dpbandits.service.app import App
 from dpbandits.service.logs import configure
 from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings
-from dpbandits.service.store import Store
+from dpbandits.service.store import Database
 
 __all__ = ["check", "serve", "worker"]
 
+log = structlog.get_logger("dpbandits")
+
 SETTINGS = "DPBANDITS_SERVING"  # how the processes of a server are told their settings
 GRACE = 10  # seconds that open connections get when the server stops
+PATIENCE = 60  # seconds after which a worker that does not answer is replaced; on a busy machine it starts slowly
 
 
 def check(settings: ServerSettings) -> list[str]:
     """What is wrong, in one line each; nothing is changed. A ``note:`` does not prevent the start."""
     found: list[str] = []
     try:
-        store = Store(settings.store, synchronous=settings.synchronous)
+        store = Database(settings.store, synchronous=settings.synchronous)
         keys: list[access.ApiKey] = []
         if not store.embedded or (store.path is not None and store.path.exists()):
             with store.opened() as connection:
@@ -90,7 +94,7 @@ class _Joined:
         return getattr(self._transport, name)
 
 
-class Protocol(HttpToolsProtocol):
+class JoinedHttp(HttpToolsProtocol):
     """Uvicorn's HTTP over such a transport."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -124,12 +128,13 @@ def serve(settings: ServerSettings) -> None:
         "host": settings.host,
         "port": settings.port,
         "loop": "uvloop",
-        "http": Protocol,
+        "http": "dpbandits.service.serving:JoinedHttp",
         "ws": "none",
         "access_log": False,
         "log_config": None,
         "server_header": False,
         "timeout_graceful_shutdown": GRACE,
+        "timeout_worker_healthcheck": PATIENCE,
     }
     if settings.workers > 1:
         os.environ[SETTINGS] = settings.model_dump_json()
@@ -138,6 +143,8 @@ def serve(settings: ServerSettings) -> None:
     service = Service(settings)
     service.open()
     _settle()
+    shop = {"shop": f"http://{settings.host}:{settings.port}/demo"} if settings.demo else {}
+    log.info("serving", page=f"http://{settings.host}:{settings.port}/", **shop)
     uvicorn.run(lambda: _told(service), factory=True, **options)
 
 

@@ -44,6 +44,7 @@ class ServerSettings(BaseSettings):
         default_factory=list, description="Pages that may decide and answer from browsers, as https://shop.example.org."
     )
     token_key_days: float = Field(30.0, gt=0, description="How often the key that signs tokens is renewed.")
+    demo: bool = Field(False, description="Whether the demo shop is open, at /demo.")
     own_policies: list[str] = Field(default_factory=list, description="module:function names that may be used.")
 
     @classmethod

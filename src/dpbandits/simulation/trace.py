@@ -254,7 +254,10 @@ class Trace:
             levels=simulation.levels_of_rewards,
             reward_range=simulation.reward_range,
         )
-        return for_policy(problem, self.policy, reward, simulation.policy.of_reward)
+        found = for_policy(problem, self.policy, reward, simulation.policy.of_reward)
+        if self.stops is not None and self.stops.beta > 1.0 / self.horizon:  # then it is not consistent
+            found = [bound for bound in found if bound.rate is None]
+        return found
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None, bounds: bool = False) -> Axes:
         """Mean regret over time with a band of two standard errors, on logarithmic time.
