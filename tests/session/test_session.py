@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 import dpbandits as dp
-from dpbandits import policies, session
+from dpbandits import policies
 from dpbandits.client import BernoulliCurator, LaplaceCurator, LocalCurator, SigmoidCurator, Store
 from dpbandits.client import Device as ClientDevice
 from dpbandits.errors import InputError
 from dpbandits.exact import RiggedNoise, SystemNoise
 from dpbandits.parts import freeze
-from dpbandits.session import Decision, Response, Session
+from dpbandits.session import Decision, Response, Session, saved
 
 SECRET = "123456"
 REWARD = 0.123456
@@ -30,7 +30,7 @@ REWARD = 0.123456
 def signed(record: dict[str, Any]) -> str:
     """A record with the checksum that fits it."""
     body = {name: value for name, value in record.items() if name != "checksum"}
-    return json.dumps({**body, "checksum": session._checksum(body)})
+    return json.dumps({**body, "checksum": saved.checksum(body)})
 
 
 # --- decisions ------------------------------------------------------------------------------------------------------
@@ -495,7 +495,7 @@ def test_a_policy_that_cannot_be_imported_is_thawed_with_its_function() -> None:
         return policies.policy.Parts(made.agent, made.curator)
 
     text = Session(local_policy, arms=2, epsilon=1).freeze()
-    with pytest.raises(InputError, match="policy must be a name or module:function"):
+    with pytest.raises(InputError, match="policy must be a function at the top level of a module"):
         Session.thaw(text)
     assert Session.thaw(text, local_policy).ask() == Decision("1", 0, 0)
 

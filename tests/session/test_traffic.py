@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from dpbandits import live, policies, session
+from dpbandits import live, policies
 from dpbandits.agents import Thompson, propensities
 from dpbandits.changing import allows_more_arms, allows_pauses
 from dpbandits.curators import Plain
@@ -20,7 +20,7 @@ from dpbandits.live import Live
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Parts, published
 from dpbandits.protocols import NO_LINE, Releases
-from dpbandits.session import Decision, Session
+from dpbandits.session import Decision, Session, saved
 from dpbandits.types import Rng
 
 CHANGEABLE = [name for name in lookup.names() if allows_pauses(lookup.sample(name))]
@@ -462,7 +462,7 @@ def changed(text: str, *path: Any, to: Any) -> str:
         place = place[key]
     place[path[-1]] = to
     del record["checksum"]
-    return json.dumps({**record, "checksum": session._checksum(record)})
+    return json.dumps({**record, "checksum": saved.checksum(record)})
 
 
 @pytest.mark.parametrize(
@@ -515,4 +515,4 @@ def test_a_saved_session_with_a_missing_key_is_refused_by_its_name(key: str) -> 
     record = json.loads(Session("adap-ucb", arms=2, epsilon=1).freeze())
     del record[key], record["checksum"]
     with pytest.raises(InputError, match=f"text must be a saved session; this one is damaged: {key}"):
-        Session.thaw(json.dumps({**record, "checksum": session._checksum(record)}))
+        Session.thaw(json.dumps({**record, "checksum": saved.checksum(record)}))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,77 +20,34 @@ from dpbandits.checks import at_least, flag, fraction, nearest, positive
 from dpbandits.curators.intervals import interval, interval_of_any_stint
 from dpbandits.display import bars, card, shortened
 from dpbandits.environments import Arms
-from dpbandits.environments.distributions import Distribution
 from dpbandits.environments.numbers import low_and_high, real
 from dpbandits.environments.replay import Log, is_frame, read_log
-from dpbandits.environments.scipy_arms import is_scipy
 from dpbandits.errors import ChoiceError, InputError
-from dpbandits.exact import Exactly, ExactNoise, SystemNoise, as_float, rational, require_exact
-from dpbandits.exact.wire import decode, encode
+from dpbandits.exact import Exactly, ExactNoise, SystemNoise, rational, require_exact
+from dpbandits.exact.wire import decode
 from dpbandits.formats import plural
 from dpbandits.live import Live, Status
 from dpbandits.numerics import on_grid, unit
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.protocols import Curator
+from dpbandits.session.answers import Decision, Response, SessionDevice, Winner, as_level, as_number, number_of
+from dpbandits.session.inputs import made_of, of_response, pairs_of, plain_name
+from dpbandits.session.saved import FORMAT, SECRET, SECRET_STATE, checksum, read, stint_of, users_of
 from dpbandits.types import Floats
 
-__all__ = ["Decision", "Response", "Session", "SessionDevice", "Winner"]
+__all__ = ["EXACT_NOISE", "Session"]
 
-FORMAT = 2
 SIMULATED: Literal["simulated"] = "simulated"
 
 EXACT_NOISE = "the noise is exact: integers from the operating system's entropy"
 NO_PROMISE = "for simulation: no promise on real rewards"
-
-#: What a saved session says about itself.
-SECRET = "it holds open sums of rewards: whoever reads it must be allowed to see them"
-SECRET_STATE = "it holds the state of the noise, from which past rewards follow: it is as secret as the rewards"
 WARM = "the log's users count as users who came first, and which arm each of them got must not tell a reward"
 FEW_ARMS = 3  # arms that a session shows in a terminal
 LONGEST_USER = 200  # characters of a user's name
 
 #: What became of a response: as in a live run, or it was over what a user may give.
 SessionStatus = Status | Literal["over"]
-
-
-class Decision(NamedTuple):
-    """Which arm to play for one user. ``arm`` is its name where the arms have names, and its number otherwise.
-
-    ``propensity`` is the probability with which the policy chose this arm, given all that it had been told. It is 1
-    where the policy draws no lots, and None where it does and its propensities were not asked for or are not known.
-    """
-
-    id: str
-    arm: Any
-    number: int  # of the arm
-    propensity: float | None = 1.0
-    counts: bool = True  # whether its reward is taken: with rewards_per_user a user's first ones are
-
-
-class Winner(NamedTuple):
-    """The arm that is known to be the best. The probability that it is not is at most 1 - ``confidence``."""
-
-    arm: Any
-    rounds: int  # decisions that were made before it was known
-    confidence: float
-
-
-class Response(NamedTuple):
-    """What a user's device sends in the local model: a private number, and never the reward itself."""
-
-    decision: str
-    epsilon: Fraction
-    value: float
-    steps: int  # the value is a multiple of 1/steps where the noise is exact
-    exact: bool
-
-    def to_bytes(self) -> bytes:
-        """The bytes that leave the device, as those of ``dpbandits.client``."""
-        if not self.exact:
-            raise InputError("response", "must be made with exact noise to leave a device, got simulated noise")
-        return encode(self.decision, self.epsilon, round(self.value * self.steps))
 
 
 class _Watched:
@@ -148,7 +103,7 @@ class Session:
     ) -> None:
         given = lookup.merged(options, more)
         users = {"rewards_per_user": rewards_per_user, "user_delta": user_delta}
-        self.arms, made = _made(policy, arms, epsilon, horizon, users, given)
+        self.arms, made = made_of(policy, arms, epsilon, horizon, users, given)
         self.window = None if window is None else positive("window", real("window", window))
         self.reward_range = (0.0, 1.0) if reward_range is None else low_and_high("reward_range", reward_range)
         self.propensities = flag("propensities", propensities)
@@ -158,7 +113,7 @@ class Session:
         self._clock, self._lock = clock, threading.RLock()
         level = made.settings.get("epsilon") if epsilon is None else epsilon
         self._asked = None if level is None else rational("epsilon", level)
-        self._epsilon = _of_response(made, self._asked)
+        self._epsilon = of_response(made, self._asked)
         self.rewards_per_user = made.rewards_per_user
         self._given: dict[str, int] = {}  # by user: decisions whose reward is taken
         self._user: dict[int, str] = {}  # by open decision: whose reward it is; empty if it is not taken
@@ -380,7 +335,7 @@ class Session:
         The answer is ``used``, ``late`` (it came after its window or after its stint was closed), ``missing``, or
         ``over`` (its user has given as many rewards as a user may, and this one is not used).
         """
-        name = _name_of(decision)
+        name = number_of(decision)
         value, level = (None, 0.0) if response is None else self._value(name, response)
         with self._lock:
             return self._receive(int(name), value, level, self._clock())
@@ -393,7 +348,7 @@ class Session:
         pairs = answers.items() if isinstance(answers, Mapping) else answers
         read: dict[int, tuple[float | None, float]] = {}
         for decision, response in pairs:
-            name = _name_of(decision)
+            name = number_of(decision)
             if int(name) in read:
                 raise InputError("decision", f"must be answered once, got two answers to {name}")
             read[int(name)] = (None, 0.0) if response is None else self._value(name, response)
@@ -420,14 +375,14 @@ class Session:
     def add_arm(self, arm: Any) -> None:
         """One more arm, with a name that no other has. Not every policy allows it: see ``dpbandits.changing``."""
         with self._lock:
-            name = _plain_name(arm)
+            name = plain_name(arm)
             if name in self.arms:
                 raise InputError("arm", f"must have a new name, got {name!r}")
             self._live.add_arm()
             self.arms = (*self.arms, name)
 
     def _number(self, arm: Any) -> int:
-        name = _plain_name(arm)
+        name = plain_name(arm)
         if name not in self.arms:
             raise InputError("arm", f"{name!r} is unknown: {nearest(name, map(str, self.arms))}")
         return self.arms.index(name)
@@ -478,7 +433,7 @@ class Session:
             columns = zip(read.names, read.rewards, strict=True)
             pairs: Iterable[tuple[Any, Any]] = [(name, reward) for name, rewards in columns for reward in rewards]
         else:
-            pairs = _pairs(log)
+            pairs = pairs_of(log)
         found: list[list[tuple[float, float]]] = [[] for _ in self.arms]
         seen: set[str] = set()
         for arm, told in pairs:
@@ -508,7 +463,7 @@ class Session:
             raise InputError("response", f"must be made at epsilon {self._epsilon}, got one at {made.epsilon}")
         if not self.policy.curator.accepts(made.value):
             raise InputError("response", f"must be one that a device of {self.policy.name} makes; this is not")
-        return made.value, _level(made.epsilon)
+        return made.value, as_level(made.epsilon)
 
     def _response(self, response: Any) -> Response:
         steps = self.policy.curator.steps
@@ -530,7 +485,7 @@ class Session:
         return Response(sent.decision, sent.epsilon, value, steps, exact=True)
 
     def _reward(self, reward: Any) -> float:
-        value = _number(reward)
+        value = as_number(reward)
         if self._maps:
             low, high = self.reward_range
             value = unit((value - low) / (high - low))
@@ -570,7 +525,7 @@ class Session:
             if self.simulated:
                 generators = {"noise": self._noise, "choices": self._choices.generator}
                 record["generators"] = {name: rng.bit_generator.state for name, rng in generators.items()}
-        return json.dumps({**record, "checksum": _checksum(record)}, allow_nan=False)
+        return json.dumps({**record, "checksum": checksum(record)}, allow_nan=False)
 
     @classmethod
     def thaw(
@@ -582,12 +537,12 @@ class Session:
         clock: Callable[[], float] = time.time,
     ) -> Session:
         """The session that was frozen; ``policy`` is the function that makes it, where its name cannot be imported."""
-        record = _read(text)
+        record = read(text)
         simulated = record["noise"] == SIMULATED
         made = lookup.find(policy or record["policy"])(**record["settings"])
         session = cls(
             made,
-            arms=dict.fromkeys(map(_plain_name, record["arms"])),
+            arms=dict.fromkeys(map(plain_name, record["arms"])),
             noise=SIMULATED if simulated else noise,
             window=record["window"],
             reward_range=record.get("reward_range"),
@@ -596,13 +551,13 @@ class Session:
         )
         epsilon = record["epsilon"]
         session._asked = None if epsilon is None else rational("epsilon", epsilon)
-        session._epsilon = _of_response(made, session._asked)
+        session._epsilon = of_response(made, session._asked)
         if epsilon is not None and float(rational("epsilon", epsilon)) != made.settings.get("epsilon"):
             raise InputError("text", f"must have one epsilon, got {epsilon} and {made.settings.get('epsilon')}")
         session._live.thaw(record["live"])
-        session._given, session._user = _users(record.get("users"), session)
+        session._given, session._user = users_of(record.get("users"), session.rewards_per_user)
         session.warm = at_least("warm", record.get("warm", 0), 0)
-        session._stint, session._propensity = _stint(record.get("stint", [0, 1.0]))
+        session._stint, session._propensity = stint_of(record.get("stint", [0, 1.0]))
         if simulated:
             try:
                 session._noise.bit_generator.state = record["generators"]["noise"]
@@ -639,184 +594,3 @@ class Session:
             left = sum(count for _, count in order[most:])
             lines.append(f"  and {plural(len(order) - most, 'more arm')} with {plural(left, 'pull')}")
         return lines
-
-
-class SessionDevice:
-    """The curator on one user's device: it makes the private response to a decision, from the reward.
-
-    In a deployment this is ``dpbandits.client`` or ``clients/js``, which also keep the budget and every response.
-    """
-
-    def __init__(
-        self,
-        curator: Curator,
-        epsilon: Fraction,
-        noise: Any,
-        *,
-        exact: bool,
-        reward_range: tuple[float, float] | None = None,
-    ) -> None:
-        self._epsilon, self._level = epsilon, float(epsilon)
-        self._curator, self._noise, self._exact, self._range = curator, noise, exact, reward_range
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The level of the noise. It cannot be changed."""
-        return self._epsilon
-
-    def respond(self, decision: Decision, reward: float) -> Response:
-        """The response to send. Call it once for a reward: every call costs epsilon.
-
-        What is no number is answered like the lowest reward, because an error would leave the decision unanswered, and
-        the silence would tell. A decision that does not count must not be responded to: its user has given all.
-        """
-        if not decision.counts:
-            raise InputError("decision", f"must be one whose reward is taken; {decision.id} is over rewards_per_user")
-        value = as_float(reward)
-        if self._range is not None:
-            low, high = self._range
-            value = unit((value - low) / (high - low))
-        value = float(self._curator.respond(value, self._level, self._noise))
-        return Response(decision.id, self._epsilon, value, self._curator.steps, self._exact)
-
-
-def _name_of(decision: Decision | str) -> str:
-    name = decision.id if isinstance(decision, Decision) else decision
-    if not isinstance(name, str) or not name.isdecimal() or len(name) > 20:
-        raise InputError("decision", f"must be one that ask returned, got {decision!r:.80}")
-    return name
-
-
-def _pairs(log: Any) -> Iterable[tuple[Any, Any]]:
-    """Pairs of an arm and what it brought. A refusal does not show them: they are private."""
-    try:
-        return [(arm, told) for arm, told in (log.items() if isinstance(log, Mapping) else log)]
-    except (TypeError, ValueError):
-        raise InputError("log", "must be a file, a data frame, or pairs of an arm and what it brought") from None
-
-
-def _plain_name(name: Any) -> Any:
-    """The name of an arm as JSON holds it: a text, or a number."""
-    plain = name.item() if isinstance(name, np.generic) else name
-    if isinstance(plain, str | int) or (isinstance(plain, float) and math.isfinite(plain)):
-        return plain
-    raise InputError("arms", f"must be named by texts or numbers, got {name!r:.80}")
-
-
-def _names(arms: object) -> tuple[Any, ...]:
-    """The names of arms that are given as names, as their number, or in any way that ``simulate`` takes them."""
-    if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
-        return tuple(range(at_least("arms", int(arms), 2)))
-    if isinstance(arms, Sequence | np.ndarray) and not isinstance(arms, str):
-        if not any(isinstance(arm, Distribution | float) or is_scipy(arm) for arm in arms):
-            return tuple(_plain_name(arm) for arm in arms)
-    elif isinstance(arms, Mapping):
-        return tuple(_plain_name(arm) for arm in arms)
-    read = Arms.of(arms)
-    return read.names if read.named else tuple(range(len(read)))
-
-
-def _level(epsilon: Fraction) -> float:
-    try:
-        return float(epsilon)
-    except OverflowError:
-        raise InputError("response", "must be made at an epsilon below 1e308; this is not") from None
-
-
-def _number(reward: Any) -> float:
-    """A reward as a number. A refusal does not show it: it is private."""
-    try:
-        return float(reward)
-    except (OverflowError, TypeError, ValueError):
-        raise InputError("reward", "must be a number; this one is none") from None
-
-
-def _made(
-    policy: str | lookup.Factory | Policy,
-    arms: object,
-    epsilon: Exactly | None,
-    horizon: int | None,
-    users: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> tuple[tuple[Any, ...], Policy]:
-    """The names of the arms, and the policy."""
-    if isinstance(policy, Policy):
-        if epsilon is not None or horizon is not None or options or any(one is not None for one in users.values()):
-            raise InputError("policy", "is made already: epsilon, horizon, rewards_per_user and options are its own")
-        names, made = _names(policy.arms if arms is None else arms), policy
-    else:
-        if arms is None:
-            raise InputError("arms", "is required: the names of the arms, or how many there are, got none")
-        names = _names(arms)
-        level = None if epsilon is None else float(rational("epsilon", epsilon))
-        made = lookup.make(policy, arms=len(names), epsilon=level, horizon=horizon, **users, given=options)
-    if len(set(names)) != made.arms or len(names) != made.arms:
-        raise InputError("arms", f"must be {made.arms} different names, got {shortened(list(names), 200)}")
-    return names, made
-
-
-def _of_response(policy: Policy, epsilon: Fraction | None) -> Fraction | None:
-    """The epsilon of a single response, exactly: the user's, divided by the number of their rewards."""
-    if epsilon is None or policy.rewards_per_user is None:
-        return epsilon
-    if "user_delta" in policy.settings:  # they compose, and the share is a number of few digits
-        return rational("epsilon", policy.of_reward["epsilon"])
-    return epsilon / policy.rewards_per_user
-
-
-def _users(saved: Any, session: Session) -> tuple[dict[str, int], dict[int, str]]:
-    """How many rewards each user has given, and whose open decisions are, as they were saved."""
-    most = session.rewards_per_user
-    try:
-        given = {str(user): int(count) for user, count in (saved or {"given": {}})["given"].items()}
-        opened = {int(number): str(user) for number, user in (saved or {"open": []})["open"]}
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise InputError("text", "must be a saved session; this one is damaged: users is of no use") from None
-    fits = all(0 < count <= (most or 0) for count in given.values())
-    if not fits or any(user and user not in given for user in opened.values()):
-        raise InputError("text", "must be a saved session; this one is damaged: users have given too much")
-    return given, opened
-
-
-def _stint(saved: Any) -> tuple[int, float | None]:
-    """The number of the open stint and the propensity of its arm, as they were saved."""
-    try:
-        number, propensity = saved
-        chance = None if propensity is None else float(propensity)
-        if chance is not None and not 0.0 <= chance <= 1.0:
-            raise ValueError("no probability")
-        return at_least("stint", number, 0), chance
-    except (TypeError, ValueError, OverflowError):
-        raise InputError("text", "must be a saved session; this one is damaged: stint is of no use") from None
-
-
-def _checksum(record: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-
-
-#: What a saved session must hold.
-SCHEMA: dict[str, type | tuple[type, ...]] = {
-    "policy": str,
-    "settings": dict,
-    "arms": list,
-    "epsilon": (str, type(None)),
-    "window": (int, float, type(None)),
-    "noise": str,
-    "live": dict,
-}
-
-
-def _read(text: str) -> dict[str, Any]:
-    try:
-        record = json.loads(text)
-        checksum = record.pop("checksum", None)
-    except (AttributeError, TypeError, ValueError, RecursionError):
-        raise InputError("text", "must be a saved session; this is none") from None
-    if record.get("format") != FORMAT:
-        raise InputError("text", f"must be a saved session of format {FORMAT}, got {record.get('format')}")
-    if checksum != _checksum(record):
-        raise InputError("text", "was changed after it was saved: its checksum does not fit")
-    for name, kind in SCHEMA.items():
-        if name not in record or not isinstance(record[name], kind):
-            raise InputError("text", f"must be a saved session; this one is damaged: {name} is missing or of no use")
-    return dict(record)
