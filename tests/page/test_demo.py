@@ -29,6 +29,7 @@ def crowd(page: Page) -> None:
     expect(page.get_by_role("button", name="A thousand visitors")).to_be_visible(timeout=120_000)
 
 
+@pytest.mark.slow
 def test_from_the_first_click_to_a_winner(server: Server, visit: Open) -> None:
     one = visit(server)
     page = one.open("/demo")

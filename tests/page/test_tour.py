@@ -59,6 +59,7 @@ def blocks(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     return picture[: rows * BLOCK, : columns * BLOCK].reshape(rows, BLOCK, columns, BLOCK, 3).mean(axis=(1, 3))
 
 
+@pytest.mark.slow
 def test_the_pictures_are_those_of_the_page(server: Server, visit: Open) -> None:
     one = visit(server, viewport={"width": 1100, "height": 1600}, color_scheme="light", reduced_motion="reduce")
     one.expected = ("Failed to load resource: the server responded with a status of 503",)  # while it is compiled

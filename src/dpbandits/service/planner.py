@@ -97,19 +97,17 @@ class Planner:
         finally:
             self._waiting.release()
         if not line:
-            raise Refusal(
-                503, f"the planner took longer than {self.limit:g} s: try again, or ask about fewer visitors",
-                headers={"retry-after": "1"},
-            )  # fmt: skip
+            detail = (
+                f"the planner was ended, or took longer than {self.limit:g} s: try again, or ask about less traffic"
+            )
+            raise Refusal(503, detail, headers={"retry-after": "1"})
         found: dict[str, Any] = json.loads(line)
         if "refused" in found:
             raise InputError(*found["refused"])
         return found
 
-    def _said(self, line: str) -> str:
+    def _said(self, question: str) -> str:
         """What the process answers; nothing where it was ended."""
-        if self._process is not None and self._process.poll() is not None:
-            self.close()
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "dpbandits.service.planner"],
@@ -121,13 +119,16 @@ class Planner:
         end = threading.Timer(self.limit, process.kill)
         end.start()
         try:
-            process.stdin.write(line + "\n")
+            process.stdin.write(question + "\n")
             process.stdin.flush()
-            return process.stdout.readline()
+            line = process.stdout.readline()
         except OSError:
-            return ""
+            line = ""
         finally:
             end.cancel()
+        if not line:
+            self.close()  # and wait until it has ended: the next question starts another one
+        return line
 
     def close(self) -> None:
         """End the process."""
