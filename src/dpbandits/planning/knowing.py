@@ -69,7 +69,7 @@ def _test(question: Question, name: str, trust: str, epsilon: float, workers: in
     bulk = question.arms.binary or trust == "local"
     runs = max(question.runs, TESTS) if bulk else question.runs
     most = (BULK if bulk else ONE_BY_ONE) // runs
-    horizon = min(max(question.told, len(question.arms)), most)
+    horizon = most if bulk else min(max(question.told, len(question.arms)), most)
     while True:
         stops = _stops(question, name, epsilon, horizon, runs, workers)
         late = stops.quantile(SHARE)
