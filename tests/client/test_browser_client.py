@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from javascript import build
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, sync_playwright
 from servers import Server, Zygote
 
-PACKAGE = Path(__file__).parents[2] / "clients" / "js"
 PAGE = "<!doctype html><meta charset=utf-8><title>shop</title><h1>shop</h1>"
 START = """
 async (settings) => {
@@ -33,10 +32,7 @@ async (settings) => {
 @pytest.fixture(scope="module")
 def code() -> str:
     """The built client."""
-    for arguments in (["install", "--no-audit", "--no-fund", "--silent"], ["run", "build"]):
-        done = subprocess.run(["npm", *arguments], cwd=PACKAGE, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    return (PACKAGE / "dist" / "client.js").read_text()
+    return (build() / "client.js").read_text()
 
 
 @pytest.fixture(scope="module")

@@ -23,15 +23,15 @@ PICTURES = ROOT / "docs" / "figures" / "tour"
 MADE = ROOT / "out" / "tour"
 WRITE = os.environ.get("TOUR") == "write"
 BLOCK = 16  # pixels: pictures are compared by the means of blocks of this size
-DIFFERENT = 40  # of 255: a block that differs by more is another one
-MOST = 0.12  # of the blocks may be others: times, the course of lines, fonts that are set a little differently
+DIFFERENT = 20  # of 255: a block that differs by more is another one
+MOST = 0.1  # of the blocks may be others: times, the course of lines, fonts that are set a little differently
 
 
 @pytest.fixture(scope="module")
 def server(serving: Callable[..., Server]) -> Server:
     started = serving(demo=True)
     create(started, "banners", max_responses_per_user=200)
-    play(started, "banners", 2500)
+    play(started, "banners", 2500, pause=0.15)  # over some seconds, for the chart
     create(started, "prices", policy="adap-ucb", epsilon="1", arms=["low", "high"])
     return started
 
@@ -40,7 +40,7 @@ def compared(page: Page, name: str, height: int) -> None:
     """Take a picture; write it into the docs, or compare it with the one there."""
     MADE.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=MADE / f"{name}.png", clip={"x": 0, "y": 0, "width": 1100, "height": height})
-    small = Image.open(MADE / f"{name}.png").convert("P", palette=Image.Palette.ADAPTIVE, colors=96)
+    small = Image.open(MADE / f"{name}.png").convert("P", palette=Image.Palette.ADAPTIVE, colors=192)
     small.save(MADE / f"{name}.png", optimize=True)
     if WRITE:
         PICTURES.mkdir(parents=True, exist_ok=True)
@@ -61,6 +61,7 @@ def blocks(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
 
 def test_the_pictures_are_those_of_the_page(server: Server, visit: Open) -> None:
     one = visit(server, viewport={"width": 1100, "height": 1600}, color_scheme="light", reduced_motion="reduce")
+    one.expected = ("Failed to load resource: the server responded with a status of 503",)  # while it is compiled
     page = one.open("/")
     expect(page.locator(".glance")).to_have_count(3)
     compared(page, "experiments", 460)
@@ -70,7 +71,7 @@ def test_the_pictures_are_those_of_the_page(server: Server, visit: Open) -> None
     compared(page, "experiment", 1600)
     page = one.open("/#/new")
     page.get_by_label("Name").fill("landing-page")
-    expect(page.locator(".plan .big")).to_be_visible(timeout=90_000)
+    expect(page.locator(".plan .big")).to_be_visible(timeout=180_000)
     compared(page, "new", 1120)
     page = one.open("/demo")
     page.locator("button.banner").click()
@@ -82,7 +83,7 @@ def test_the_pictures_are_those_of_the_page(server: Server, visit: Open) -> None
 
 
 def test_the_tour_shows_every_picture_and_says_what_the_page_says() -> None:
-    text = (ROOT / "docs" / "tour.md").read_text()
+    text, _, _ = (ROOT / "docs" / "tour.md").read_text().partition("## Where it comes from")
     shown = re.findall(r"!\[[^\]]{20,}\]\(figures/tour/([a-z]+)\.png\)", text)
     assert sorted(shown) == sorted(path.stem for path in PICTURES.glob("*.png"))
     sources = "".join(path.read_text() for path in (ROOT / "web" / "src").glob("*.ts*"))

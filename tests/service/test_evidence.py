@@ -14,17 +14,17 @@ from starlette.testclient import TestClient
 from dpbandits.service.evidence import converged
 from dpbandits.service.experiment import Experiment, Settings
 from dpbandits.service.health import findings
-from dpbandits.service.state import State
+from dpbandits.service.state import LiveState
 
 
 def played(
     policy: str, means: tuple[float, ...], rounds: int, seed: int, **more: Any
-) -> tuple[Experiment, State, bool]:
+) -> tuple[Experiment, LiveState, bool]:
     """An experiment after so many rounds, and whether the best arm was ever said to be another one than the first."""
     arms = [f"arm {n}" for n in range(len(means))]
     asked = {"name": "x", "arms": arms, "policy": policy, "epsilon": "2", "response_window": None, **more}
     experiment = Experiment(1, Settings.model_validate(asked))
-    state = State(experiment.policy, math.inf)
+    state = LiveState(experiment.policy, math.inf)
     chance, (noise, choices) = random.Random(seed), np.random.default_rng(seed).spawn(2)
     lie = 1.0 / (1.0 + math.exp(2.0)) if experiment.local else 0.0
     wrong = False
@@ -59,7 +59,7 @@ def test_a_wrong_arm_is_seldom_named_however_often_one_looks() -> None:
 def test_nothing_is_claimed_where_no_bound_is_known() -> None:
     experiment, state, _ = played("heldp-weighted-l", (0.9, 0.1), 800, seed=0, epsilon=None, levels=["2"])
     assert "cannot say" in converged(experiment, state)["words"]
-    fresh = State(experiment.policy, math.inf)
+    fresh = LiveState(experiment.policy, math.inf)
     assert "Too early" in converged(experiment, fresh)["words"]
 
 
@@ -67,7 +67,7 @@ def found(counts: list[dict[str, int]], due: list[int], recent: list[int], **set
     """What is found about an experiment with these counts, by what it is about."""
     asked = {"name": "x", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1", **settings}
     experiment = Experiment(1, Settings.model_validate(asked))
-    state = State(experiment.policy, experiment.window)
+    state = LiveState(experiment.policy, experiment.window)
     full = [
         dict.fromkeys(("decisions", "silent", "used", "apart", "late", "duplicate", "refused"), 0) | row
         for row in counts

@@ -14,7 +14,7 @@ from dpbandits.errors import InputError
 from dpbandits.service import app
 from dpbandits.service.page import BUILT, Files
 from dpbandits.service.planner import Planner
-from dpbandits.service.problems import Problem
+from dpbandits.service.problems import Refusal
 
 MOST = 60_000  # bytes of the page, compressed, without the demo
 needs_page = pytest.mark.skipif(not (BUILT / "index.html").exists(), reason="the page is not built: make web")
@@ -70,9 +70,9 @@ def test_without_a_built_page_a_paragraph_says_how_to_build_it(tmp_path: Path) -
 
 def test_the_page_can_be_read_without_a_key_and_nothing_else(embedded: TestClient, tmp_path: Path) -> None:
     from dpbandits.service import access
-    from dpbandits.service.store import Store
+    from dpbandits.service.store import Database
 
-    with Store(f"sqlite:///{tmp_path}/test.db").engine.begin() as connection:
+    with Database(f"sqlite:///{tmp_path}/test.db").engine.begin() as connection:
         access.create(connection, "ann", "read")
     made = app(store=f"sqlite:///{tmp_path}/test.db", keys=tmp_path / "keys", tally=f"sqlite:///{tmp_path}/tally")
     embedded.__exit__(None, None, None)
@@ -108,7 +108,7 @@ def test_the_planner_answers_from_a_process_of_its_own(embedded: TestClient) -> 
 def test_a_plan_that_takes_too_long_is_ended() -> None:
     planner = Planner(limit=0.01)
     try:
-        with pytest.raises(Problem, match=r"the planner took longer than 0\.01 s"):
+        with pytest.raises(Refusal, match=r"the planner took longer than 0\.01 s"):
             planner.ask(dict(ASKED))
         planner.limit = 120.0
         with pytest.raises(InputError, match="policy"):

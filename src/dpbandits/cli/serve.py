@@ -32,6 +32,7 @@ config_option = click.option("--config", help="A TOML file with settings.")
 @click.option("--workers", help="Processes; more than one needs PostgreSQL.  [default: 1]")
 @click.option("--log-format", metavar="json|console", help="[default: console]")
 @click.option("--access-log", is_flag=True, default=None, help="Log every request, and not only those that fail.")
+@click.option("--telemetry", is_flag=True, default=None, help="Trace requests with OpenTelemetry.")
 @click.option("--rate-limit", help="Requests a second, for each key or address.  [default: no limit]")
 @click.option("--demo", is_flag=True, default=None, help="Open the demo shop, at /demo.")
 @click.option("--allow-origin", "allow_origins", multiple=True, help="A page that may decide and answer from browsers.")
@@ -152,8 +153,8 @@ def _settings(config: str | None, **flags: Any) -> ServerSettings:
 def _opened(store: str | None, config: str | None) -> Any:
     """A transaction on the store, whose tables are up to date."""
     settings = _settings(config, store=store)
-    from dpbandits.service.store import Store
+    from dpbandits.service.store import Database
 
-    opened = Store(settings.store)
+    opened = Database(settings.store)
     opened.migrate()
     return opened.engine.begin()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
 from dpbandits.checks import fraction
 from dpbandits.curators.batch import Batch, GaussianBatch
 from dpbandits.curators.batches import Batches
-from dpbandits.curators.heterogeneous import HeterogeneousBernoulli
+from dpbandits.curators.heterogeneous import HeterogeneousBernoulli, HeterogeneousLaplace
 from dpbandits.curators.hybrid import Hybrid, HybridOfAll
 from dpbandits.curators.interval import Interval
 from dpbandits.curators.lazy import Lazy
@@ -26,8 +25,6 @@ __all__ = ["interval", "interval_of_any_stint", "noise", "spread"]
 
 WHOLE = (0.0, 1.0)
 HALVINGS = 60
-
-Scales = Sequence[tuple[float, int]]  # of Laplace noises, and how many have it
 
 
 def interval(curator: Any, arm: int, beta: float = 0.05) -> tuple[float, float]:
@@ -85,21 +82,18 @@ def spread(variance: float, missed: float) -> float:
     return math.sqrt(2.0 * (variance + 0.25) * math.log(math.sqrt(4.0 * variance + 1.0) / missed))
 
 
-def noise(scales: Scales, missed: float) -> float:
-    """What a sum of Laplace noises of known scales deviates by (Chan, Shi & Song 2011, Corollary 2.9).
+def noise(squares: float, largest: float, missed: float) -> float:
+    """What a sum of Laplace noises deviates by; of their scales, the sum of squares and the largest.
 
-    >>> round(noise([(1.0, 1)], 0.025), 2), round(noise([(1.0, 100)], 0.025), 1)
+    Chan, Shi & Song 2011, Corollary 2.9; a single noise has its own law.
+
+    >>> round(noise(1.0, 1.0, 0.025), 2), round(noise(100.0, 1.0, 0.025), 1)  # one of scale 1, and a hundred
     (3.69, 59.2)
     """
-    scales = [(scale, number) for scale, number in scales if number > 0]
-    if not scales:
-        return 0.0
-    largest = max(scale for scale, _ in scales)
-    if sum(number for _, number in scales) == 1:
+    if squares == largest * largest:
         return largest * math.log(1.0 / missed)
     odds = math.log(2.0 / missed)
-    size = max(math.sqrt(sum(number * scale * scale for scale, number in scales)), largest * math.sqrt(odds))
-    return size * math.sqrt(8.0 * odds)
+    return max(math.sqrt(squares), largest * math.sqrt(odds)) * math.sqrt(8.0 * odds)
 
 
 @singledispatch
@@ -139,13 +133,21 @@ def _(curator: Plain, arm: int, beta: float) -> tuple[float, float]:
 @found.register
 def _(curator: Interval, arm: int, beta: float) -> tuple[float, float]:
     n = float(curator.counts[arm])
-    return _at_any_time(curator, arm, n, [(n ** (0.5 * curator.v), 1)], beta)
+    return _at_any_time(curator, arm, n, n**curator.v, n ** (0.5 * curator.v), beta)
 
 
 @found.register
 def _(curator: Tree, arm: int, beta: float) -> tuple[float, float]:
-    n = int(curator.counts[arm])
-    return _at_any_time(curator, arm, n, [(curator.depth / curator.epsilon, n.bit_count())], beta)
+    """One noise for each open node: as many as n has ones in binary."""
+    n, scale = int(curator.counts[arm]), curator.depth / curator.epsilon
+    return _at_any_time(curator, arm, n, n.bit_count() * scale * scale, scale, beta)
+
+
+@found.register
+def _(curator: HeterogeneousLaplace, arm: int, beta: float) -> tuple[float, float]:
+    """Each response has a noise of scale 1/level, and levels are at least ``epsilon_min``."""
+    n, squares = float(curator.counts[arm]), float(curator.variances[arm])
+    return _at_any_time(curator, arm, n, squares, 1.0 / curator.epsilon_min, beta)
 
 
 @found.register
@@ -208,9 +210,9 @@ def _counted(curator: Hybrid, arm: int, items: int, beta: float) -> tuple[float,
     return _around(curator.mean(arm), math.sqrt(math.log(2.0 / share) / (2.0 * n)) + drawn / n)
 
 
-def _at_any_time(curator: Any, arm: int, n: float, scales: Scales, beta: float) -> tuple[float, float]:
+def _at_any_time(curator: Any, arm: int, n: float, squares: float, largest: float, beta: float) -> tuple[float, float]:
     """Around a mean of n rewards: half of beta is for the sample, half for the noise of all releases, by their n."""
-    width = (spread(n / 4.0, beta / 2.0) + noise(scales, beta / (2.0 * n * (n + 1.0)))) / n
+    width = (spread(n / 4.0, beta / 2.0) + noise(squares, largest, beta / (2.0 * n * (n + 1.0)))) / n
     return _around(curator.mean(arm), width)
 
 

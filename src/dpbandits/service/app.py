@@ -19,7 +19,7 @@ from dpbandits.service.hot import decide, respond
 from dpbandits.service.logs import where
 from dpbandits.service.origins import Origins
 from dpbandits.service.page import BUILT, File, Files
-from dpbandits.service.problems import MEDIA_TYPE, Problem, problem_of
+from dpbandits.service.problems import MEDIA_TYPE, Refusal, problem_of
 from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings
 
@@ -120,8 +120,9 @@ class App:
             await _send_file(file, scope, send)
             return
         request_id = self._request_id(scope["headers"])
-        shared = self._origins.headers(scope) if _needed(scope["method"], path) == "decide" else []
-        answered = _Answered(send, request_id, [*(DOCS_HEADERS if path in OPEN[3:] else HEADERS), *shared])
+        headers = DOCS_HEADERS if path in OPEN[3:] else HEADERS
+        shared = self._origins.headers(scope) if self._origins and _needed(scope["method"], path) == "decide" else []
+        answered = _Answered(send, request_id, [*headers, *shared] if shared else headers)
         if shared and scope["method"] == "OPTIONS":  # a browser asks first, without the key
             await answered.answer(204, b"", JSON)
             return
@@ -159,16 +160,16 @@ class App:
         if path not in OPEN and valid:
             need = _needed(scope["method"], path)
             if key is None:
-                raise Problem(
+                raise Refusal(
                     401, "a valid API key is needed: Authorization: Bearer KEY; dpbandits key create makes one",
                     headers={"www-authenticate": "Bearer"},
                 )  # fmt: skip
             if need not in access.ROLES[key.role]:
-                raise Problem(403, f"a key with the role {need} is needed; this one has the role {key.role}")
+                raise Refusal(403, f"a key with the role {need} is needed; this one has the role {key.role}")
         if self._limiter is not None and path not in OPEN:
             client = key.id if key else (scope.get("client") or ("unknown",))[0]
             if not self._limiter.allows(client):
-                raise Problem(429, f"more than {self._limiter.rate:g} requests a second", headers={"retry-after": "1"})
+                raise Refusal(429, f"more than {self._limiter.rate:g} requests a second", headers={"retry-after": "1"})
 
     async def _hot(self, scope: Scope, path: str, receive: Receive, send: _Answered, began: float) -> str | None:
         """Answer one of the hot routes; its name, or None where it is another one."""
@@ -181,7 +182,7 @@ class App:
         try:
             if scope["method"] != "POST":
                 detail = f"{path:.200} does not take {scope['method']}; allowed: POST"
-                raise Problem(405, detail, headers={"allow": "POST"})
+                raise Refusal(405, detail, headers={"allow": "POST"})
             body = await _body(receive, self.service.settings.max_body, scope)
             if found:
                 code, content = 200, await decide(self.service, found[1], body)
@@ -243,7 +244,7 @@ class _Answered:
         await self._send({"type": "http.response.start", "status": code, "headers": headers})
         await self._send({"type": "http.response.body", "body": content})
 
-    async def problem(self, problem: Problem) -> None:
+    async def problem(self, problem: Refusal) -> None:
         problem.more.setdefault("request", self.request_id.decode())
         headers = [(name.encode(), value.encode()) for name, value in problem.headers.items()]
         content = problem.body()
@@ -291,5 +292,5 @@ def _limited(receive: Receive, most: int, scope: Scope) -> Receive:
     return limited
 
 
-def _too_large(most: int) -> Problem:
-    return Problem(413, f"a request may have at most {most} bytes")
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, f"a request may have at most {most} bytes")

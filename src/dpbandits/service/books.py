@@ -20,12 +20,28 @@ from dpbandits.service import tokens
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.recent import Recent
-from dpbandits.service.state import State
+from dpbandits.service.state import LiveState
 from dpbandits.service.tokens import Token
 
 __all__ = [
-    "ACCEPTED", "CAPPED", "CONFLICT", "DUPLICATED", "SILENT", "TOO_LATE", "Ask", "Choices", "Item", "Made", "Outcome",
-    "Run", "Tell", "choose", "foldable", "new_decision", "said_again", "shown",
+    "ACCEPTED",
+    "CAPPED",
+    "CONFLICT",
+    "DUPLICATED",
+    "SILENT",
+    "TOO_LATE",
+    "Ask",
+    "Choices",
+    "Item",
+    "LiveRun",
+    "Made",
+    "Outcome",
+    "Tell",
+    "choose",
+    "foldable",
+    "new_decision",
+    "said_again",
+    "shown",
 ]  # fmt: skip
 
 #: The level of a decision to which no response is taken.
@@ -47,11 +63,11 @@ class Choices:
 
 
 @dataclass
-class Run:
+class LiveRun:
     """An experiment that runs: its settings, its last state that is on disk, and how often that was written."""
 
     experiment: Experiment
-    state: State
+    state: LiveState
     epoch: int = 0
     draws: int = 0
     changed: int = 0
@@ -156,7 +172,9 @@ def _renamed() -> None:
 os.register_at_fork(after_in_child=_renamed)
 
 
-def choose(run: Run, state: State, ask: Ask, silent: bool, now: float, noise: Any, choices: Choices) -> list[Made]:
+def choose(
+    run: LiveRun, state: LiveState, ask: Ask, silent: bool, now: float, noise: Any, choices: Choices
+) -> list[Made]:
     """Make decisions on ``state``."""
     made = int(now * 1000)
     name = ask.decision or new_decision(made)
@@ -191,7 +209,7 @@ def choose(run: Run, state: State, ask: Ask, silent: bool, now: float, noise: An
 
 
 def _row(
-    run: Run,
+    run: LiveRun,
     name: str,
     ask: Ask,
     first: int,
@@ -223,7 +241,7 @@ def _row(
 
 
 def _pick(
-    run: Run, state: State, person: bytes, silent: bool, now: float, noise: Any, choices: Choices
+    run: LiveRun, state: LiveState, person: bytes, silent: bool, now: float, noise: Any, choices: Choices
 ) -> tuple[int, int, int, float | None]:
     """(arm, stint, kind, propensity) of one decision."""
     experiment = run.experiment
@@ -255,7 +273,7 @@ def _pick(
 
 def _by_chance(
     experiment: Experiment,
-    state: State,
+    state: LiveState,
     arm: int,
     arms: int,
     by_chance: float,

@@ -22,11 +22,11 @@ from dpbandits.checks import nearest
 from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.policies import lookup
 from dpbandits.service import reports
-from dpbandits.service.books import Run
+from dpbandits.service.books import LiveRun
 from dpbandits.service.describe import described
 from dpbandits.service.experiment import NAME, Reward, Settings
 from dpbandits.service.planner import MOST_ROUNDS, STRONG
-from dpbandits.service.problems import MEDIA_TYPE, Problem, problem_of
+from dpbandits.service.problems import MEDIA_TYPE, Refusal, problem_of
 from dpbandits.service.service import Service
 
 __all__ = ["control"]
@@ -77,7 +77,7 @@ def control(service: Service) -> FastAPI:
     api.add_exception_handler(RequestValidationError, _invalid)
     api.add_exception_handler(HTTPException, _http)
     api.add_exception_handler(InputError, _error)
-    api.add_exception_handler(Problem, _error)
+    api.add_exception_handler(Refusal, _error)
     for kind in (MissingExtraError, RuntimeError):
         api.add_exception_handler(kind, _error)
     _experiments(api, service)
@@ -126,11 +126,11 @@ def _experiments(api: FastAPI, service: Service) -> None:
         return await service.change(name, _who(request), "archive", lambda run: _moved(run, "archived"))
 
 
-def _fields(run: Run, asked: Change, given: dict[str, Any]) -> dict[str, Any]:
+def _fields(run: LiveRun, asked: Change, given: dict[str, Any]) -> dict[str, Any]:
     """The fields of the experiment's row that change."""
     experiment = run.experiment
     if not experiment.active:
-        raise Problem(409, f"{experiment.name} is {experiment.status}: it cannot change", state=experiment.status)
+        raise Refusal(409, f"{experiment.name} is {experiment.status}: it cannot change", state=experiment.status)
     fields: dict[str, Any] = {"detail": given}
     if asked.status is not None:
         fields["status"] = asked.status
@@ -150,10 +150,10 @@ def _fields(run: Run, asked: Change, given: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _moved(run: Run, status: str) -> dict[str, Any]:
+def _moved(run: LiveRun, status: str) -> dict[str, Any]:
     allowed = ("running", "paused", "halted") if status == "stopped" else ("stopped", "halted")
     if run.experiment.status not in allowed:
-        raise Problem(
+        raise Refusal(
             409, f"{run.experiment.name} is {run.experiment.status}, and must be {' or '.join(allowed)}",
             state=run.experiment.status,
         )  # fmt: skip
@@ -287,7 +287,7 @@ def _read(service: Service, number: int, make: Callable[..., Any], *more: Any) -
         return make(connection, _latest(service, connection, number), *more)
 
 
-def _latest(service: Service, connection: Connection, number: int) -> Run:
+def _latest(service: Service, connection: Connection, number: int) -> LiveRun:
     """The run as it is stored: with several workers, what this one holds may be a little behind."""
     return service.stored(connection, number)
 
@@ -297,7 +297,7 @@ def _csv(service: Service, number: int) -> Iterator[bytes]:
         yield from reports.as_csv(reports.export(connection, _latest(service, connection, number)))
 
 
-def _parquet(connection: Connection, run: Run) -> bytes:
+def _parquet(connection: Connection, run: LiveRun) -> bytes:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -353,13 +353,13 @@ def _who(request: Request) -> str:
     return str(request.scope.get("dpbandits.who", "anonymous"))
 
 
-def _answer(problem: Problem) -> Response:
+def _answer(problem: Refusal) -> Response:
     return Response(problem.body(), problem.status, problem.headers, MEDIA_TYPE)
 
 
 async def _error(_: Request, error: Exception) -> Response:
     if isinstance(error, MissingExtraError):
-        return _answer(Problem(501, str(error)))
+        return _answer(Refusal(501, str(error)))
     problem = problem_of(error)
     if problem.status == 500:
         raise error
@@ -375,7 +375,7 @@ async def _http(request: Request, error: Exception) -> Response:
         here = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
         allowed = ", ".join(sorted({method for route in here for method in getattr(route, "methods", None) or ()}))
         detail, headers = f"{path} does not take {request.method}; allowed: {allowed}", {"allow": allowed}
-    return _answer(Problem(error.status_code, detail, headers=headers))
+    return _answer(Refusal(error.status_code, detail, headers=headers))
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
@@ -385,7 +385,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
     status = 400 if error.errors()[0]["type"] == "json_invalid" else 422
     first = found[0]
     more: dict[str, Any] = {} if len(found) == 1 else {"errors": found}
-    return _answer(Problem(status, f"{first['parameter']}: {first['detail']}", parameter=first["parameter"], **more))
+    return _answer(Refusal(status, f"{first['parameter']}: {first['detail']}", parameter=first["parameter"], **more))
 
 
 def _wrong(one: dict[str, Any], changing: bool) -> dict[str, str]:

@@ -22,9 +22,9 @@ from dpbandits.service.books import (
     Ask,
     Choices,
     Item,
+    LiveRun,
     Made,
     Outcome,
-    Run,
     Tell,
     choose,
     foldable,
@@ -34,7 +34,7 @@ from dpbandits.service.books import (
 from dpbandits.service.clock import Clock
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.metrics import Metrics
-from dpbandits.service.problems import Problem, not_running
+from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.recent import Recent
 from dpbandits.service.rows import (
     ANSWERED,
@@ -47,8 +47,8 @@ from dpbandits.service.rows import (
     SILENT_ONES,
     Rows,
 )  # fmt: skip
-from dpbandits.service.state import State
-from dpbandits.service.store import Store
+from dpbandits.service.state import LiveState
+from dpbandits.service.store import Database
 from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable
 
@@ -78,12 +78,12 @@ class Embedded:
 
     def __init__(
         self,
-        store: Store,
+        store: Database,
         keys: Keyring,
         recent: Recent,
         clock: Clock,
         tally: Tally | None,
-        runs: dict[int, Run],
+        runs: dict[int, LiveRun],
         metrics: Metrics,
     ) -> None:
         self.store, self.keys, self.recent, self.clock, self.tally, self.runs = store, keys, recent, clock, tally, runs
@@ -185,7 +185,7 @@ class _Work:
 
     def __init__(self, books: Embedded, cursor: sqlite3.Cursor, rows: Rows) -> None:
         self.books, self.cursor, self.rows = books, cursor, rows
-        self.states: dict[int, State] = {}
+        self.states: dict[int, LiveState] = {}
         self.before: dict[int, int] = {}
         self.used: dict[tuple[int, int], int] = {}  # responses by experiment and arm
         self.asked: dict[tuple[int, str], list[Made]] = {}
@@ -221,7 +221,7 @@ class _Work:
                 self.state(run).tick(self.rows.now, self.books.noise)
         return None
 
-    def state(self, run: Run) -> State:
+    def state(self, run: LiveRun) -> LiveState:
         number = run.experiment.id
         found = self.states.get(number)
         if found is None:
@@ -229,7 +229,7 @@ class _Work:
             self.before[number] = found.version
         return found
 
-    def ask(self, ask: Ask) -> bytes | Problem:
+    def ask(self, ask: Ask) -> bytes | Refusal:
         books, rows = self.books, self.rows
         run = books.runs[ask.experiment]
         experiment = run.experiment
@@ -251,7 +251,7 @@ class _Work:
                 rows.count(row.experiment, row.arm, SILENT_ONES, row.items)
         return shown(experiment, made, books.keys)
 
-    def full(self, run: Run, person: bytes) -> bool:
+    def full(self, run: LiveRun, person: bytes) -> bool:
         """Whether nothing more is taken from a user."""
         cap = run.experiment.cap
         return cap is not None and person != b"" and self.sent.get((run.experiment.id, person), 0) >= cap
@@ -287,7 +287,7 @@ class _Work:
         )  # fmt: skip
         return TOO_LATE if outcome == "late" else ACCEPTED
 
-    def outcome(self, run: Run, item: Item) -> str:
+    def outcome(self, run: LiveRun, item: Item) -> str:
         token, now, experiment = item.token, self.rows.now, run.experiment
         made = token.made / 1000
         if not experiment.active:
@@ -303,7 +303,7 @@ class _Work:
             self.used[key] = self.used.get(key, 0) + 1
         return "used"
 
-    def finish(self) -> list[tuple[Run, State, int]]:
+    def finish(self) -> list[tuple[LiveRun, LiveState, int]]:
         """Write everything; the runs that change, with their new state and whether noise was drawn."""
         rows, books = self.rows, self.books
         changed = []
@@ -322,7 +322,7 @@ class _Work:
         return changed
 
 
-def released_rows(run: Run, state: State, used: dict[tuple[int, int], int], at: int) -> list[tuple[Any, ...]]:
+def released_rows(run: LiveRun, state: LiveState, used: dict[tuple[int, int], int], at: int) -> list[tuple[Any, ...]]:
     """What was released, for the ledger: each stint; or for each arm, how many responses changed its release."""
     experiment = run.experiment
     cost = str(experiment.epsilon)

@@ -7,7 +7,7 @@ from typing import Any
 from dpbandits.curators.intervals import interval_of_any_stint
 from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.state import State
+from dpbandits.service.state import LiveState
 
 __all__ = ["ERROR", "converged"]
 
@@ -15,7 +15,7 @@ __all__ = ["ERROR", "converged"]
 ERROR = 0.05
 
 
-def converged(experiment: Experiment, state: State) -> dict[str, Any]:
+def converged(experiment: Experiment, state: LiveState) -> dict[str, Any]:
     """Whether the best arm is known with error at most ``ERROR``, whenever one looks and however often.
 
     A policy that stops says so itself. Otherwise an arm is named if the lower end of its interval is above the upper

@@ -17,14 +17,14 @@ import psycopg
 import structlog
 
 from dpbandits.exact import SystemNoise
-from dpbandits.service.books import SILENT, Choices, Made, Run, foldable
+from dpbandits.service.books import SILENT, Choices, LiveRun, Made, foldable
 from dpbandits.service.embedded import released_rows
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import where
 from dpbandits.service.rows import DECISIONS, MINUTE, OUTCOMES, SILENT_ONES, Rows
 from dpbandits.service.shared import LOST, Shared
-from dpbandits.service.state import State
-from dpbandits.service.store import Store
+from dpbandits.service.state import LiveState
+from dpbandits.service.store import Database
 from dpbandits.service.writer import Unavailable
 
 __all__ = ["Folder"]
@@ -49,7 +49,7 @@ class _Lead:
     """The right to fold an experiment."""
 
     epoch: int
-    run: Run
+    run: LiveRun
 
 
 class Folder:
@@ -123,7 +123,7 @@ class Folder:
         assert epoch is not None
         state = self.books.runs[number].state.copy()
         state.deputy = False
-        lead = self._leads[number] = _Lead(epoch[0], Run(self.books.runs[number].experiment, state, changed=-1))
+        lead = self._leads[number] = _Lead(epoch[0], LiveRun(self.books.runs[number].experiment, state, changed=-1))
         self.books.metrics.leading.set(len(self._leads))
         log.info("leading", experiment=lead.run.experiment.name, epoch=lead.epoch)
         return lead
@@ -145,7 +145,7 @@ class Folder:
                 state = self.books.runs[number].state.copy()
                 state.thaw(msgspec.json.decode(self.books.keys.unseal(bytes(sealed), experiment.name.encode())))
                 state.deputy = False
-                lead.run = Run(experiment, state, epoch, draws, changed)
+                lead.run = LiveRun(experiment, state, epoch, draws, changed)
             fold = _Fold(lead.run, cursor, Rows(self.books.clock()), self.books.keys)
             made = fold.do(self._noise, self._choices)
         if made is None:
@@ -177,11 +177,11 @@ class _Came(NamedTuple):
 class _Fold:
     """One fold: responses, statistics, releases and version in one transaction."""
 
-    def __init__(self, run: Run, cursor: Any, rows: Rows, keys: Keyring) -> None:
+    def __init__(self, run: LiveRun, cursor: Any, rows: Rows, keys: Keyring) -> None:
         self.run, self.cursor, self.rows, self.keys = run, cursor, rows, keys
         self.used: dict[tuple[int, int], int] = {}
 
-    def do(self, noise: Any, choices: Any) -> Run | None:
+    def do(self, noise: Any, choices: Any) -> LiveRun | None:
         """The run after the fold; None where nothing was to be done. Answers are read first: each has its decision."""
         number = self.run.experiment.id
         self.cursor.execute(
@@ -205,14 +205,14 @@ class _Fold:
         outcomes = [self.outcome(state, _Came(*row), noise) for row in answers]
         state.open(self.rows.now, noise, choices)
         drawn = int(self.run.experiment.server_draws and state.version > before)
-        made = Run(self.run.experiment, state, self.run.epoch, self.run.draws + drawn, self.run.changed + 1)
+        made = LiveRun(self.run.experiment, state, self.run.epoch, self.run.draws + drawn, self.run.changed + 1)
         if drawn:
             self.rows.releases += released_rows(made, state, self.used, self.rows.at)
         self.write(made, decisions, answers, outcomes)
         state.released = []
         return made
 
-    def write(self, made: Run, decisions: list[Made], answers: list[Any], outcomes: list[str]) -> None:
+    def write(self, made: LiveRun, decisions: list[Made], answers: list[Any], outcomes: list[str]) -> None:
         number, state = made.experiment.id, made.state
         if decisions:
             self.cursor.execute(
@@ -232,7 +232,7 @@ class _Fold:
         if self.cursor.rowcount != 1:
             raise Unavailable("another worker folds this experiment")
 
-    def note(self, state: State, row: Made) -> None:
+    def note(self, state: LiveState, row: Made) -> None:
         experiment, now = self.run.experiment, row.made / 1000
         minute = row.made // MINUTE
         if row.level != SILENT and foldable(experiment, row.kind, row.stint):
@@ -244,7 +244,7 @@ class _Fold:
         if row.level == SILENT:
             self.rows.count(row.experiment, row.arm, SILENT_ONES, row.items, minute)
 
-    def outcome(self, state: State, came: _Came, noise: Any) -> str:
+    def outcome(self, state: LiveState, came: _Came, noise: Any) -> str:
         experiment, made = self.run.experiment, came.made / 1000
         folds = foldable(experiment, came.kind, came.stint)
         if came.outcome == "late":
@@ -272,5 +272,5 @@ class _Fold:
         return float(struct.unpack("<d", self.keys.unseal(bytes(came.sealed), about))[0])
 
 
-def _plain(store: Store) -> str:
+def _plain(store: Database) -> str:
     return store.url.set(drivername="postgresql").render_as_string(hide_password=False)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.state import State
+from dpbandits.service.state import LiveState
 
 __all__ = ["findings"]
 
@@ -19,7 +19,12 @@ Counts = dict[str, int]
 
 
 def findings(
-    experiment: Experiment, state: State, counts: list[Counts], due: list[int], recent: list[int], known: dict[str, Any]
+    experiment: Experiment,
+    state: LiveState,
+    counts: list[Counts],
+    due: list[int],
+    recent: list[int],
+    known: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """Each with a level, ``warning`` or ``note``, what it is about, an arm or null, and a text.
 
@@ -41,7 +46,7 @@ def _finding(level: str, about: str, text: str, arm: str | None = None) -> dict[
     return {"level": level, "about": about, "arm": arm, "text": text}
 
 
-def _status(experiment: Experiment, state: State) -> list[dict[str, Any]]:
+def _status(experiment: Experiment, state: LiveState) -> list[dict[str, Any]]:
     if experiment.status == "halted":
         text = (
             "Halted: an old copy of the database was restored, and noise would be drawn twice. Start a new experiment."
@@ -119,7 +124,7 @@ def _unlike(experiment: Experiment, counts: list[Counts], due: list[int]) -> lis
 
 
 def _collapse(
-    experiment: Experiment, state: State, recent: list[int], known: dict[str, Any], found: list[dict[str, Any]]
+    experiment: Experiment, state: LiveState, recent: list[int], known: dict[str, Any], found: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Practically all recent traffic on one arm, though it is not known to be best."""
     n = sum(recent)

@@ -16,7 +16,7 @@ from dpbandits.exact.wire import DECISION
 from dpbandits.service import tokens
 from dpbandits.service.books import SILENT, Ask, Item, Outcome, Tell
 from dpbandits.service.experiment import LARGEST_RESPONSE, Experiment
-from dpbandits.service.problems import Problem, not_running
+from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.service import Service
 
 __all__ = ["CODES", "MOST", "decide", "respond"]
@@ -70,9 +70,9 @@ async def decide(service: Service, name: str, body: bytes) -> bytes:
     except msgspec.ValidationError as error:
         field = FIELD.search(str(error))
         allowed = ", ".join(DecideBody.__struct_fields__)
-        raise Problem(422, f"{error}; allowed are {allowed}", parameter=field[1] if field else "body") from None
+        raise Refusal(422, f"{error}; allowed are {allowed}", parameter=field[1] if field else "body") from None
     except msgspec.DecodeError as error:
-        raise Problem(400, f"the body must be a JSON object: {error}") from None
+        raise Refusal(400, f"the body must be a JSON object: {error}") from None
     if experiment.status != "running":
         raise not_running(experiment)
     if asked.decision is not None and DECISION.fullmatch(asked.decision) is None:
@@ -105,7 +105,7 @@ async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int,
     sent = _sent(body, rewards)
     many = isinstance(sent, list)
     if many and len(sent) > MOST:
-        raise Problem(413, f"a list may have at most {MOST} items, got {len(sent)}")
+        raise Refusal(413, f"a list may have at most {MOST} items, got {len(sent)}")
     bodies = sent if many else [sent]
     read = [_item(service, one, rewards) for one in bodies]
     if FORGED in read and not service.store.embedded:
@@ -128,9 +128,9 @@ def _sent(body: bytes, rewards: bool) -> Any:
     except msgspec.ValidationError:
         sent = msgspec.json.decode(body)
     except msgspec.DecodeError as error:
-        raise Problem(400, f"the body must be JSON: {error}") from None
+        raise Refusal(400, f"the body must be JSON: {error}") from None
     if not isinstance(sent, dict | list):
-        raise Problem(422, f"the body must be {_shape(rewards)}, or a list of such objects")
+        raise Refusal(422, f"the body must be {_shape(rewards)}, or a list of such objects")
     return sent
 
 

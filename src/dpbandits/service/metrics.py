@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dpbandits.service.books import Run
+from dpbandits.service.books import LiveRun
 from dpbandits.service.rows import COUNTS, Rows
 
 __all__ = ["Metrics"]
@@ -70,7 +70,7 @@ class Metrics:
         self.failures = Counter("dpbandits_failures_total", "Commits that failed.", registry=self.registry)
         self.leading = Gauge("dpbandits_leading", "Experiments that this worker folds.", registry=self.registry)
 
-    def count(self, rows: Rows, runs: Mapping[int, Run]) -> None:
+    def count(self, rows: Rows, runs: Mapping[int, LiveRun]) -> None:
         """Count what a transaction has stored."""
         for (number, _, arm), counts in rows.traffic.items():
             experiment = runs[number].experiment

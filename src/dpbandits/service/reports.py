@@ -22,11 +22,11 @@ from dpbandits.numerics import unit
 from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
 from dpbandits.service import health
-from dpbandits.service.books import SILENT, Run
+from dpbandits.service.books import SILENT, LiveRun
 from dpbandits.service.evidence import converged
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
 from dpbandits.service.rows import COUNTS, MINUTE
-from dpbandits.service.state import State
+from dpbandits.service.state import LiveState
 from dpbandits.service.tables import answers, audit, decisions, people, releases, traffic
 
 __all__ = ["COLUMNS", "audit_log", "export", "ledger", "overview", "series", "shares", "summary"]
@@ -44,7 +44,7 @@ KINDS = {POLICY: "policy", RANDOM: "chance", HOLDOUT: "holdout", SHADOW: "shadow
 COLUMNS = ("decision", "arm", "chosen_by", "propensity", "version", "made", "level", "received", "outcome", "response")
 
 
-def summary(connection: Connection, run: Run, now: float | None = None) -> dict[str, Any]:
+def summary(connection: Connection, run: LiveRun, now: float | None = None) -> dict[str, Any]:
     """Traffic, rates, estimates from releases, the guarantee in words and numbers, and what users have spent."""
     experiment, state = run.experiment, run.state
     now = time.time() if now is None else now
@@ -75,7 +75,7 @@ def summary(connection: Connection, run: Run, now: float | None = None) -> dict[
     }
 
 
-def overview(connection: Connection, run: Run, now: float) -> dict[str, Any]:
+def overview(connection: Connection, run: LiveRun, now: float) -> dict[str, Any]:
     """An experiment at a glance: state, traffic, who leads, and what may be wrong."""
     experiment, state = run.experiment, run.state
     counts = _counts(connection, experiment)
@@ -101,7 +101,7 @@ def overview(connection: Connection, run: Run, now: float) -> dict[str, Any]:
 
 
 def findings(
-    connection: Connection, run: Run, counts: list[dict[str, int]], known: dict[str, Any], now: float
+    connection: Connection, run: LiveRun, counts: list[dict[str, int]], known: dict[str, Any], now: float
 ) -> list[dict[str, Any]]:
     """What may be wrong, in words."""
     experiment = run.experiment
@@ -176,7 +176,7 @@ def waiting(connection: Connection, experiment: Experiment) -> int:
     return int(connection.execute(sa.select(sa.func.count()).select_from(answers).where(where)).scalar_one())
 
 
-def estimate(experiment: Experiment, state: State, arm: int) -> dict[str, Any] | None:
+def estimate(experiment: Experiment, state: LiveState, arm: int) -> dict[str, Any] | None:
     """An arm's mean with an interval, in the unit of the reward, from what was released; None where nothing was."""
     curator = state.curator
     if not curator.ready(arm, 0.0):
@@ -237,19 +237,19 @@ def _of_held_out(experiment: Experiment, groups: list[tuple[float, int, int]]) -
     ``groups`` has the level, the number and the sum of the responses. A bit has no other error than its own chance.
     """
     bits = experiment.mechanism == "bernoulli"
-    weight, total, variance = 0.0, 0.0, 0.0
-    scales: list[tuple[float, int]] = []
+    weight, total, variance, squares, largest = 0.0, 0.0, 0.0, 0.0, 0.0
     for level, n, summed in groups:
         slope = attenuation(level) if bits else 1.0
         each = slope * slope if bits else 1.0 / (0.25 + 2.0 / level**2)
         weight += n * each
         total += n * each * (debias(summed / n, slope) if bits else summed / (n * experiment.steps))
         variance += n * (each / slope) ** 2 / 4.0
-        if not bits:
-            scales.append((each / level, n))
-    half = (spread(variance, MISSED if bits else MISSED / 2.0) + noise(scales, MISSED / 2.0)) / weight
+        squares, largest = squares + n * (each / level) ** 2, max(largest, each / level)
+    half = spread(variance, MISSED) if bits else spread(variance, MISSED / 2.0) + noise(squares, largest, MISSED / 2.0)
     mean = total / weight
-    return _estimated(experiment, mean, (unit(mean - half), unit(mean + half)), sum(n for _, n, _ in groups))
+    return _estimated(
+        experiment, mean, (unit(mean - half / weight), unit(mean + half / weight)), sum(n for _, n, _ in groups)
+    )
 
 
 def in_words(experiment: Experiment) -> str:
@@ -290,7 +290,7 @@ def users(connection: Connection, experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def series(connection: Connection, run: Run, points: int) -> dict[str, Any]:
+def series(connection: Connection, run: LiveRun, points: int) -> dict[str, Any]:
     """Counts by arm over time, in at most so many steps of whole minutes."""
     experiment = run.experiment
     where = traffic.c.experiment == experiment.id
@@ -324,7 +324,7 @@ def series(connection: Connection, run: Run, points: int) -> dict[str, Any]:
     return {"experiment": experiment.name, "step_seconds": 60 * step, "points": list(rows.values())}
 
 
-def shares(connection: Connection, run: Run, points: int) -> dict[str, Any]:
+def shares(connection: Connection, run: LiveRun, points: int) -> dict[str, Any]:
     """Decisions by arm over time, in columns: in steps of whole seconds while there are few, then of whole minutes."""
     experiment = run.experiment
     few = sum(_decided(connection, experiment, traffic.c.decisions, sa.true())) <= FINE
@@ -352,7 +352,7 @@ def shares(connection: Connection, run: Run, points: int) -> dict[str, Any]:
     }
 
 
-def ledger(connection: Connection, run: Run, after: int, limit: int) -> dict[str, Any]:
+def ledger(connection: Connection, run: LiveRun, after: int, limit: int) -> dict[str, Any]:
     """Every release and what it cost. Stints share no reward: each reward loses what the release of its stint cost."""
     experiment = run.experiment
     found = connection.execute(
@@ -404,7 +404,7 @@ def _worst(connection: Connection, experiment: Experiment) -> str | None:
     return str(book.worst())
 
 
-def audit_log(connection: Connection, run: Run, after: int, limit: int) -> dict[str, Any]:
+def audit_log(connection: Connection, run: LiveRun, after: int, limit: int) -> dict[str, Any]:
     """Who changed what, and when."""
     found = connection.execute(
         sa.select(audit)
@@ -423,7 +423,7 @@ def audit_log(connection: Connection, run: Run, after: int, limit: int) -> dict[
     }
 
 
-def export(connection: Connection, run: Run) -> Iterator[list[Any]]:
+def export(connection: Connection, run: LiveRun) -> Iterator[list[Any]]:
     """Every decision and what became of it, as rows of ``COLUMNS``. A reward is never among them."""
     experiment = run.experiment
     join = sa.and_(

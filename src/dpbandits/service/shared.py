@@ -23,9 +23,9 @@ from dpbandits.service.books import (
     Ask,
     Choices,
     Item,
+    LiveRun,
     Made,
     Outcome,
-    Run,
     Tell,
     choose,
     said_again,
@@ -35,11 +35,11 @@ from dpbandits.service.clock import Clock
 from dpbandits.service.embedded import Control, Tick
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.metrics import Metrics
-from dpbandits.service.problems import Problem, not_running
+from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.recent import Recent
 from dpbandits.service.rows import ANSWERED, ANSWERS, DECIDED, DUPLICATE, REFUSED, SENT, Rows
 from dpbandits.service.statements import Insert
-from dpbandits.service.store import Store
+from dpbandits.service.store import Database
 from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable
 
@@ -56,12 +56,12 @@ class Shared:
 
     def __init__(
         self,
-        store: Store,
+        store: Database,
         keys: Keyring,
         recent: Recent,
         clock: Clock,
         tally: Tally | None,
-        runs: dict[int, Run],
+        runs: dict[int, LiveRun],
         metrics: Metrics,
         *,
         reload: Callable[..., None],
@@ -178,7 +178,7 @@ class Shared:
         return self._in_order(jobs, answers, told)
 
     @staticmethod
-    def _in_order(jobs: list[Ask | Tell], answers: list[bytes | Problem], told: list[Outcome]) -> list[Any]:
+    def _in_order(jobs: list[Ask | Tell], answers: list[bytes | Refusal], told: list[Outcome]) -> list[Any]:
         ordered: list[Any] = []
         made, said = iter(answers), iter(told)
         for job in jobs:
@@ -238,10 +238,10 @@ class _Append:
             found.setdefault((made.experiment, made.decision), []).append(made)
         return found
 
-    def shown(self, asks: list[Ask], decided: list[list[Made]]) -> list[bytes | Problem]:
+    def shown(self, asks: list[Ask], decided: list[list[Made]]) -> list[bytes | Refusal]:
         """The answers. Where a client chose the name, what is stored counts: another worker may have been quicker."""
         stored = self.stored(asks)
-        answers: list[bytes | Problem] = []
+        answers: list[bytes | Refusal] = []
         for ask, made in zip(asks, decided, strict=True):
             kept = made if ask.decision is None else stored.get((ask.experiment, ask.decision), [])
             experiment = self.books.runs[ask.experiment].experiment

@@ -22,7 +22,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.privacy.ledger import LedgerError
 from dpbandits.protocols import Releases
 
-__all__ = ["Release", "State", "extended"]
+__all__ = ["LiveState", "Release", "extended"]
 
 #: A window is divided into this many parts; decisions of one part count as waiting until the window of the last ends.
 PARTS = 32
@@ -43,13 +43,13 @@ class Release(NamedTuple):
         return "count" if self.responses >= self.asked else "deadline"
 
 
-class State:
+class LiveState:
     """One policy with its memory.
 
     >>> from dpbandits import policies
     >>> from dpbandits.exact import SystemNoise
     >>> rng, noise = np.random.default_rng(0), SystemNoise()
-    >>> state = State(policies.adap_ucb(2, epsilon=1.0), window=60.0)
+    >>> state = LiveState(policies.adap_ucb(2, epsilon=1.0), window=60.0)
     >>> [state.decide(0.0, noise, rng) for _ in range(3)]  # (arm, stint): one arm is served until something comes
     [(0, 1), (0, 1), (0, 1)]
     >>> state.receive(0, 1, 0.0, 1.0, 0.0, 1.0, noise), state.version, state.decide(1.0, noise, rng)
@@ -124,7 +124,7 @@ class State:
 
         >>> from dpbandits import policies
         >>> from dpbandits.exact import SystemNoise
-        >>> state = State(policies.adap_ucb(2, epsilon=1.0), window=60.0)
+        >>> state = LiveState(policies.adap_ucb(2, epsilon=1.0), window=60.0)
         >>> arm, stint = state.decide(0.0, SystemNoise(), np.random.default_rng(0))
         >>> state.decide_alike(arm, stint, 9, 0.0), state.decisions
         (9, 10)
@@ -252,17 +252,17 @@ class State:
         self.pause(self.paused)
 
 
-def extended(state: State) -> State:
+def extended(state: LiveState) -> LiveState:
     """The same state with one more arm, of which nothing is known; refused where the policy does not allow it.
 
     >>> from dpbandits import policies
-    >>> len(extended(State(policies.ucb1(2), math.inf)).desk.out)
+    >>> len(extended(LiveState(policies.ucb1(2), math.inf)).desk.out)
     3
     """
     state.sync()
     policy = with_more_arms(state.remembering())
     desk = state.parts["desk"]._replace(out=np.append(state.parts["desk"].out, 0))
-    made = object.__new__(State)
+    made = object.__new__(LiveState)
     waiting: dict[int, list[float]] = {part: [*row, 0] for part, row in state.waiting.items()}
     made._take(policy, copied(desk), policy.agent, policy.curator, waiting, state.paused)
     made.served, made.deputy = state.served, state.deputy
@@ -274,7 +274,7 @@ class _Kept:
 
     __slots__ = ("_state",)
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: LiveState) -> None:
         self._state = state
 
     def __getattr__(self, name: str) -> Any:
