@@ -4,6 +4,8 @@
 # make docs      the documentation as a site, out/site; a warning is an error
 # make coverage  all tests, and which lines they reach
 # make install   try the package without extras on every Python that is here: 3.11, 3.12, 3.13
+# make web       the page of dpbandits serve, in this checkout; needs Node 20.19 or newer
+# make tour      the pictures of docs/tour.md, made again
 # make bench     speed and memory against their targets
 
 PYTHON ?= python3
@@ -11,12 +13,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= out
 
-.PHONY: demo test lint docs coverage install bench browser database clean
+.PHONY: demo test lint docs coverage install bench web tour browser database clean
 
 demo: $(VENV)/runs
 	$(BIN)/dpbandits reproduce --scale quick --out $(OUT)/demo
 
-test: lint browser database
+test: lint browser database web
 	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/ready
@@ -35,11 +37,26 @@ database:
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql > /dev/null; } || \
 	{ echo "the tests of the service need PostgreSQL's programs: install postgresql, and run make test again"; exit 1; }
 
-coverage: $(VENV)/ready browser database
+coverage: $(VENV)/ready browser database web
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term --cov-report=html:$(OUT)/coverage
 
 docs: $(VENV)/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --site-dir $(OUT)/site
+
+# The page is built again when one of its sources is newer.
+PAGE = src/dpbandits/service/web/index.html
+web: $(PAGE)
+
+$(PAGE): $(shell find web clients/js/src -type f -not -path '*/node_modules/*') web/node_modules/ready
+	cd web && npm run --silent build -- --logLevel warn
+
+web/node_modules/ready: web/package.json
+	@command -v npm > /dev/null || { echo "the page needs Node 20.19 or newer, with npm: install them"; exit 1; }
+	cd web && npm install --silent --no-audit --no-fund --no-package-lock
+	touch $@
+
+tour: $(VENV)/ready browser web
+	TOUR=write $(BIN)/python -m pytest tests/page/test_tour.py
 
 install: $(VENV)/runs
 	$(BIN)/python tests/install/every_python.py
@@ -67,4 +84,4 @@ $(VENV)/ready: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OUT) build dist
+	rm -rf $(VENV) $(OUT) build dist web/node_modules src/dpbandits/service/web

@@ -12,10 +12,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from dpbandits.client.responder import responder
 from dpbandits.exact import (
     BernoulliCurator,
     LaplaceCurator,
     LocalCurator,
+    PiecewiseCurator,
     Probability,
     RandomisedResponse,
     RiggedNoise,
@@ -23,7 +25,9 @@ from dpbandits.exact import (
     exponential,
     logistic,
     rational,
+    window_width,
 )
+from dpbandits.exact.probability import beside
 from dpbandits.exact.sampling import bit_probabilities
 from dpbandits.exact.wire import encode
 
@@ -57,6 +61,7 @@ CURATORS: dict[str, Callable[[str, RiggedNoise], LocalCurator]] = {
     "randomisedResponse": RandomisedResponse,
     "bernoulliCurator": BernoulliCurator,
     "laplaceCurator": LaplaceCurator,
+    "piecewiseCurator": PiecewiseCurator,
     "sigmoidCurator(bernoulliCurator)": lambda epsilon, noise: SigmoidCurator(BernoulliCurator(epsilon, noise)),
     "sigmoidCurator(laplaceCurator)": lambda epsilon, noise: SigmoidCurator(LaplaceCurator(epsilon, noise)),
 }
@@ -77,22 +82,45 @@ def tied(epsilon: str) -> dict[str, list[int]]:
     half = [tail.word(0), *(bit.word(0) for bit in bits)]
     settled = [tail.word(1), tail.word(2) - 1, *(bit.word(1) + (-1) ** n for n, bit in enumerate(bits))]
     other = [top] * len(half)
+    width = window_width(Fraction(epsilon))
+    outside, (border, rest) = beside(Fraction(epsilon), width, 2**16), divmod(2**64, width)
     return {
         "randomisedResponse": [lie.word(0), lie.word(1), lie.word(2) - 1],
         "bernoulliCurator": [0, lie.word(0), lie.word(1) + 1],
         "laplaceCurator": [*half, *other, *settled, 0, 0, top],
+        "piecewiseCurator": [outside.word(0), border, top, outside.word(1) + 1, (rest << 64) // width + 1],
     }
+
+
+#: What servers tell clients to do: the mechanism, the range of rewards, and whether any reward is allowed.
+BLOCKS: tuple[dict[str, Any], ...] = tuple(
+    {"mechanism": mechanism, "epsilon": "1/3", "range": ends, "sigmoid": sigmoid}
+    for mechanism in ("bernoulli", "laplace")
+    for ends in (None, [0, 1], [-10, 10], [0.1, 0.7])
+    for sigmoid in (False, True)
+)
+
+
+def client(block: dict[str, Any], reward: str) -> dict[str, Any]:
+    """One response of a client to a server's block, to as many random words as it takes."""
+    used: list[int] = []
+    entropy = words(f"client {json.dumps(block)} {reward}")
+    made = responder(block, RiggedNoise(_drawing(entropy, used)))(float(reward))
+    return {"block": block, "reward": reward, "entropy": [f"{word:016x}" for word in used], "response": str(made)}
+
+
+def _drawing(entropy: Iterator[int], used: list[int]) -> Callable[[int], bytes]:
+    def draw(n: int) -> bytes:
+        used.extend(next(entropy) for _ in range(n // 8))
+        return b"".join(word.to_bytes(8, "little") for word in used[-(n // 8) :])
+
+    return draw
 
 
 def response(curator: str, epsilon: str, reward: str, entropy: Iterator[int]) -> dict[str, Any]:
     """One response to these words: as many of them as it takes."""
     used: list[int] = []
-
-    def draw(n: int) -> bytes:
-        used.extend(next(entropy) for _ in range(n // 8))
-        return b"".join(word.to_bytes(8, "little") for word in used[-(n // 8) :])
-
-    made = CURATORS[curator](epsilon, RiggedNoise(draw)).respond(float(reward))
+    made = CURATORS[curator](epsilon, RiggedNoise(_drawing(entropy, used))).respond(float(reward))
     return {
         "curator": curator,
         "epsilon": epsilon,
@@ -149,6 +177,7 @@ def vectors() -> dict[str, Any]:
         ],
         "thresholds": [row for level in ("0.000001", "0.1", "1/3", "1", "2.5", "40") for row in thresholds(level)],
         "responses": responses + ties,
+        "clients": [client(block, reward) for block in BLOCKS for reward in REWARDS],
     }
 
 

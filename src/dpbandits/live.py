@@ -6,7 +6,8 @@ decisions that are open. The rules:
 1. The round of a decision is its number. An agent decides from what has been folded so far. With a window, decisions
    that wait for a response count in the index as if their responses had come and were like those before; otherwise
    everybody would be given the same arm while responses are on their way. Without a window they do not count, because
-   those whose responses are lost would count for ever.
+   those whose responses are lost would count for ever. Nor do they for a policy that stops when it knows the best arm:
+   what has not come is no evidence.
 2. A curator that releases whole stints gets whole stints. A stint is open until as many responses have come as it asked
    for, or until the window of the last decision that it asked for has passed. While it is open its arm is served,
    beyond the number asked for if responses are still out. Its release is over the responses that came. If none came,
@@ -35,19 +36,16 @@ from dpbandits.curators.awaiting import awaiting
 from dpbandits.errors import ChoiceError, InputError
 from dpbandits.parts import copied, freeze, in_plain_python, thaw
 from dpbandits.policies.policy import Policy
-from dpbandits.protocols import NO_LINE, Agent, Curator, Releases
+from dpbandits.protocols import FOR_EVER, NO_LINE, Agent, Curator, Releases
 from dpbandits.types import Floats, Integers, Rng
 
-__all__ = ["Desk", "Live", "OpenDecision", "Status"]
+__all__ = ["Desk", "Live", "OpenDecision", "Status", "seen"]
 
 #: What became of a response.
 Status = Literal["used", "late", "missing"]
 
 #: Of the decisions whose window has passed, this many are remembered; older ones count as late whatever became of them.
 MOST_EXPIRED = 1 << 16
-
-#: The longest stint that an agent may ask for.
-LONGEST = 1 << 62
 
 
 class Desk(NamedTuple):
@@ -92,7 +90,7 @@ class Desk(NamedTuple):
         if self.asked[0] == 0:
             self.open(releases, agent, choices)
         arm = int(self.arm[0])
-        self.hand_out(arm, self.stint[0], now)
+        self.hand_out(arm, self.stint[0], now, 1)
         return arm
 
     def open(self, releases: Releases, agent: Agent, choices: Rng) -> None:
@@ -104,13 +102,14 @@ class Desk(NamedTuple):
         self.arm[0], self.asked[0], self.line[0] = arm, stint, line
         self.given[0], self.arrived[0], self.closing[0] = 0, 0, math.inf
 
-    def hand_out(self, arm: int, stint: int, now: float) -> None:
-        """Count a decision that was made at the time ``now``, in the open stint or outside of it."""
-        self.decisions[0] += 1
-        self.out[arm] += 1
+    def hand_out(self, arm: int, stint: int, now: float, count: int) -> None:
+        """Count decisions that were made at the time ``now``, in the open stint or outside of it."""
+        self.decisions[0] += count
+        self.out[arm] += count
         if self.asked[0] > 0 and stint == self.stint[0]:
-            self.given[0] += 1
-            if self.given[0] == self.asked[0]:
+            before = self.given[0]
+            self.given[0] += count
+            if before < self.asked[0] <= self.given[0]:
                 if self.by_stint:
                     self.closing[0] = now + self.window
                 else:
@@ -159,6 +158,11 @@ class Desk(NamedTuple):
         self.asked[0] = 0
 
 
+def seen(policy: Policy, curator: Curator, desk: Desk) -> Releases:
+    """What the agent of a policy sees of its curator. A policy that stops counts no response before it has come."""
+    return curator if policy.traits.stops else awaiting(curator, desk.out, desk.window)
+
+
 class OpenDecision(NamedTuple):
     """A decision that waits for its response."""
 
@@ -194,7 +198,7 @@ class Live:
         self.policy, self._desk = policy, desk
         self.desk = in_plain_python(desk)
         self.curator = in_plain_python(policy.curator)
-        self.releases = awaiting(self.curator, self.desk.out, desk.window)
+        self.releases = seen(policy, self.curator, self.desk)
         self._some: SomeArms | None = None
         if self.paused:
             self._some = choosing_among(policy, tuple(arm for arm in range(policy.arms) if arm not in self.paused))
@@ -349,7 +353,7 @@ def _check_desk(desk: Desk) -> None:
     _check("count", all((count >= 0).all() for count in counts))
     made, given, arrived, asked = (int(count[0]) for count in (desk.decisions, desk.given, desk.arrived, desk.asked))
     _check("count", int(desk.folded[0]) + int(desk.out.sum()) <= made and int(desk.stint[0]) <= made)
-    _check("stint", 0 <= asked <= LONGEST and (asked == 0 or (arrived < asked and given <= made)))
+    _check("stint", 0 <= asked <= FOR_EVER and (asked == 0 or (arrived < asked and given <= made)))
     _check("line", not math.isnan(desk.line[0]) and not math.isnan(desk.closing[0]))
 
 

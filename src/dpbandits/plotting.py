@@ -28,6 +28,7 @@ __all__ = [
     "draw_panels",
     "look",
     "looks",
+    "new_axes",
     "new_figure",
     "nth_look",
     "save",
@@ -44,7 +45,7 @@ MARKERS = ("", "o", "s", "^", "D", "v", "P")
 DASHED = (0, (5, 2))
 RESOLUTION = 300  # dots per inch
 KINDS = ("svg", "png", "pdf")
-MOST_INSIDE = 8  # lines whose legend is inside the axes
+MOST_INSIDE = 5  # lines whose legend is inside the axes; more would be covered by some line
 
 Style = Literal["line", "dashed", "points"]
 
@@ -204,6 +205,15 @@ def draw_panels(panels: Sequence[Panel], stem: Path, caption: str) -> list[Path]
     bands = sorted({panel.band for panel in panels if panel.band})
     figure.supxlabel(caption + (f"; bands: {', '.join(bands)}" if bands else ""), fontsize=7, color="#555555")
     return save(figure, stem)
+
+
+def new_axes() -> Axes:
+    """Axes in a figure of their own, shown in a notebook."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot") from None
+    return plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
 
 
 def save(figure: Figure, stem: Path, title: str = "") -> list[Path]:

@@ -13,9 +13,10 @@ from typing import Protocol
 import numpy as np
 
 from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.types import Floats, Rng
+from dpbandits.types import Floats, Integers, Rng
 
 __all__ = [
+    "FOR_EVER",
     "MARGIN",
     "NO_LINE",
     "Agent",
@@ -25,10 +26,14 @@ __all__ = [
     "Likelihood",
     "Population",
     "Releases",
+    "Stopping",
 ]
 
 #: The line of a stint that stands whatever is observed.
 NO_LINE = -np.inf
+
+#: The stint of an agent that has decided and need not be asked again.
+FOR_EVER = 1 << 62
 
 #: Proofs that a choice stands leave this much room for rounding.
 MARGIN = 1e-12
@@ -174,3 +179,15 @@ class Agent(Protocol):
         A stint is either a commitment of the algorithm, or a proof that asking again would give the same answer. Until
         the agent is asked again, no other arm is played.
         """
+
+
+class Stopping(Agent, Protocol):
+    """An agent that stops when it knows the best arm: it writes down when, and plays that arm for ever."""
+
+    @property
+    def beta(self) -> float:
+        """The probability with which it names a wrong arm is at most this."""
+
+    @property
+    def named(self) -> Integers:
+        """(arms,): the rounds after which the arm was named the best one; 0 for every arm that was not."""

@@ -16,8 +16,10 @@ import numpy as np
 
 from dpbandits import __version__
 from dpbandits.agents import propensities as chances
+from dpbandits.agents import standing
 from dpbandits.changing import SomeArms
-from dpbandits.checks import at_least, flag, nearest, positive
+from dpbandits.checks import at_least, flag, fraction, nearest, positive
+from dpbandits.curators.intervals import interval, interval_of_any_stint
 from dpbandits.display import bars, card, shortened
 from dpbandits.environments import Arms
 from dpbandits.environments.distributions import Distribution
@@ -36,7 +38,7 @@ from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Curator
 from dpbandits.types import Floats
 
-__all__ = ["Decision", "Response", "Session", "SessionDevice"]
+__all__ = ["Decision", "Response", "Session", "SessionDevice", "Winner"]
 
 FORMAT = 2
 SIMULATED: Literal["simulated"] = "simulated"
@@ -49,6 +51,10 @@ SECRET = "it holds open sums of rewards: whoever reads it must be allowed to see
 SECRET_STATE = "it holds the state of the noise, from which past rewards follow: it is as secret as the rewards"
 WARM = "the log's users count as users who came first, and which arm each of them got must not tell a reward"
 FEW_ARMS = 3  # arms that a session shows in a terminal
+LONGEST_USER = 200  # characters of a user's name
+
+#: What became of a response: as in a live run, or it was over what a user may give.
+SessionStatus = Status | Literal["over"]
 
 
 class Decision(NamedTuple):
@@ -62,6 +68,15 @@ class Decision(NamedTuple):
     arm: Any
     number: int  # of the arm
     propensity: float | None = 1.0
+    counts: bool = True  # whether its reward is taken: with rewards_per_user a user's first ones are
+
+
+class Winner(NamedTuple):
+    """The arm that is known to be the best. The probability that it is not is at most 1 - ``confidence``."""
+
+    arm: Any
+    rounds: int  # decisions that were made before it was known
+    confidence: float
 
 
 class Response(NamedTuple):
@@ -102,7 +117,8 @@ class Session:
     curator keeps to itself. Rewards lie in [0, 1], and others are clipped; ``reward_range`` maps another range to it.
     The noise is exact unless it is ``"simulated"``, which is for trying things out: then a ``seed`` makes it
     repeatable. With a ``window`` in seconds a response that comes later is not used. With ``propensities`` every
-    decision says how probable its arm was. A session may be shared between threads.
+    decision says how probable its arm was. A session may be shared between threads. With ``rewards_per_user`` epsilon
+    is the promise for a user, of whom no more rewards are taken; ``ask`` is then told who the user is.
 
     >>> session = Session("ldp-ucb-b", arms=["red", "green", "blue"], epsilon="1")
     >>> decision = session.ask()
@@ -119,6 +135,8 @@ class Session:
         arms: object = None,
         epsilon: Exactly | None = None,
         horizon: int | None = None,
+        rewards_per_user: int | None = None,
+        user_delta: float | None = None,
         options: Mapping[str, Any] | None = None,
         noise: ExactNoise | Literal["simulated"] | None = None,
         seed: int | None = None,
@@ -129,7 +147,8 @@ class Session:
         **more: Any,
     ) -> None:
         given = lookup.merged(options, more)
-        self.arms, made = _made(policy, arms, epsilon, horizon, given)
+        users = {"rewards_per_user": rewards_per_user, "user_delta": user_delta}
+        self.arms, made = _made(policy, arms, epsilon, horizon, users, given)
         self.window = None if window is None else positive("window", real("window", window))
         self.reward_range = (0.0, 1.0) if reward_range is None else low_and_high("reward_range", reward_range)
         self.propensities = flag("propensities", propensities)
@@ -138,7 +157,11 @@ class Session:
         self._live = Live(made, window=self.window or math.inf)
         self._clock, self._lock = clock, threading.RLock()
         level = made.settings.get("epsilon") if epsilon is None else epsilon
-        self._epsilon = None if level is None else rational("epsilon", level)
+        self._asked = None if level is None else rational("epsilon", level)
+        self._epsilon = _of_response(made, self._asked)
+        self.rewards_per_user = made.rewards_per_user
+        self._given: dict[str, int] = {}  # by user: decisions whose reward is taken
+        self._user: dict[int, str] = {}  # by open decision: whose reward it is; empty if it is not taken
         trust = made.guarantee.trust
         self._local, self._private = trust == "local", trust != "none"
         self.simulated = isinstance(noise, str) and noise == SIMULATED
@@ -197,13 +220,69 @@ class Session:
         }
 
     @property
+    def winner(self) -> Winner | None:
+        """The best arm, once a policy that stops knows it; it is then played for ever. Until then, None.
+
+        It follows from releases alone, so it is as private as the decisions are. The policy looks at what has been
+        released whenever ``ask`` needs a new choice of it.
+
+        >>> session = Session("dp-tt", arms=["red", "green"], epsilon=1, noise="simulated", seed=0)
+        >>> while session.winner is None:
+        ...     decision = session.ask()
+        ...     _ = session.tell(decision, 1 if decision.arm == "green" else 0)
+        >>> session.winner
+        Winner(arm='green', rounds=70, confidence=0.95)
+        """
+        agent: Any = self.policy.agent
+        if not self.policy.traits.stops or not agent.named.any():
+            return None
+        arm = int(agent.named.argmax())
+        return Winner(self.arms[arm], int(agent.named[arm]), 1.0 - agent.beta)
+
+    @property
+    def evidence(self) -> dict[Any, float] | None:
+        """For a policy that stops: how much of the evidence that rules out each arm there is, 1 being enough.
+
+        The arm that is ahead has 0. It follows from releases alone. None for a policy that never stops.
+        """
+        live = self._live
+        shares = standing(live.agent, live.releases)
+        return None if shares is None else dict(zip(self.arms, shares, strict=True))
+
+    def interval(self, arm: Any, confidence: float = 0.95) -> tuple[float, float]:
+        """What is known of an arm: an interval that holds its mean reward with this confidence, whenever one looks.
+
+        It follows from releases alone: see ``dpbandits.curators.interval``. In the central model, show it to those who
+        may see the released means. With a ``window``, stints may close early, so the releases share the error.
+
+        >>> session = Session("ldp-ucb-b", arms=["red", "green"], epsilon=2, reward_range=(0, 10))
+        >>> session.interval("green")
+        (0.0, 10.0)
+        """
+        number, low, high = self._number(arm), *self.reward_range
+        with self._lock:
+            missed = 1.0 - fraction("confidence", confidence)
+            curator = self.policy.curator
+            if self.window is None:
+                ends = interval(curator, number, missed)
+            else:
+                ends = interval_of_any_stint(curator, number, missed, self.version)
+        return low + (high - low) * ends[0], low + (high - low) * ends[1]
+
+    @property
     def paused(self) -> tuple[Any, ...]:
         """The arms that are paused."""
         return tuple(self.arms[arm] for arm in sorted(self._live.paused))
 
-    def ask(self) -> Decision:
-        """The next decision. Every call is a decision of its own, whether or not earlier ones were answered."""
+    def ask(self, user: str | int | None = None) -> Decision:
+        """The next decision. Every call is a decision of its own, whether or not earlier ones were answered.
+
+        With ``rewards_per_user`` it must be said who the ``user`` is, by any name that stands for one user. A user who
+        has had as many decisions gets further ones, whose rewards are not taken: ``counts`` is False. A decision that
+        was answered with None does not count.
+        """
         with self._lock:
+            name = self._name_of_user(user)
             live, choices = self._live, self._choices
             choices.used, now = False, self._clock()
             asked = self._chances(now) if self.propensities else None
@@ -215,12 +294,55 @@ class Session:
             if made.stint != self._stint:
                 self._stint = made.stint
                 self._propensity = (None if asked is None else float(asked[made.arm])) if choices.used else 1.0
-            return Decision(str(made.number), self.arms[made.arm], made.arm, self._propensity)
+            counts = self._takes(name, made.number)
+            return Decision(str(made.number), self.arms[made.arm], made.arm, self._propensity, counts)
 
-    def ask_many(self, count: int) -> list[Decision]:
-        """As many decisions."""
+    def _name_of_user(self, user: object) -> str:
+        if self.rewards_per_user is None:
+            if user is not None:
+                raise InputError("user", "is for sessions with rewards_per_user, which limits a user's rewards")
+            return ""
+        name = str(user) if isinstance(user, str | int) and not isinstance(user, bool) else ""
+        if not 0 < len(name) <= LONGEST_USER:
+            raise InputError(
+                "user", f"must be a text of 1 to {LONGEST_USER} characters, or a whole number; this is not"
+            )
+        return name
+
+    def _takes(self, user: str, number: int) -> bool:
+        """Whether the reward of this decision is taken, and note whose it is."""
+        if self.rewards_per_user is None:
+            return True
+        given = self._given.get(user, 0)
+        counts = given < self.rewards_per_user
+        if counts:
+            self._given[user] = given + 1
+        if len(self._user) > 2 * (len(self._live.open) + len(self._live.expired)) + 100:
+            waiting = self._live.open.keys() | self._live.expired  # others were forgotten long after their window
+            self._user = {one: whose for one, whose in self._user.items() if one in waiting}
+        self._user[number] = user if counts else ""
+        return counts
+
+    def _receive(self, number: int, value: float | None, level: float, now: float) -> SessionStatus:
+        """Give what came to the policy, unless its user has given as many rewards as a user may."""
+        taken = self._user.get(number, None) != ""
+        status = self._live.receive(number, value if taken else None, level, now, self._noise)
+        user = self._user.pop(number, None)
+        if user and value is None:
+            self._given[user] -= 1
+            if not self._given[user]:
+                del self._given[user]
+        return status if taken or value is None else "over"
+
+    def ask_many(self, count: int, users: Sequence[str | int] | None = None) -> list[Decision]:
+        """As many decisions; with ``rewards_per_user``, for these users."""
+        asked = [None] * at_least("count", count, 1) if users is None else list(users)
+        if len(asked) != count:
+            raise InputError("users", f"must be one for each of the {count} decisions, got {len(asked)}")
         with self._lock:
-            return [self.ask() for _ in range(at_least("count", count, 1))]
+            for user in asked:
+                self._name_of_user(user)
+            return [self.ask(user) for user in asked]
 
     def _chances(self, now: float) -> Floats | None:
         """The probability of each arm if the policy is asked now; None where it is not, or where nobody knows."""
@@ -244,7 +366,7 @@ class Session:
         if self.policy.traits.levels is not None:
             if level is None:
                 raise InputError("level", f"is required by {self.policy.name}, got none")
-            epsilon = rational("level", level)
+            epsilon = rational("level", level) / (self.rewards_per_user or 1)
         else:
             if level is not None:
                 raise InputError("level", f"is not a parameter of {self.policy.name}, got {level}")
@@ -252,17 +374,18 @@ class Session:
         ends = self.reward_range if self._maps else None
         return SessionDevice(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
 
-    def tell(self, decision: Decision | str, response: Any) -> Status:
+    def tell(self, decision: Decision | str, response: Any) -> SessionStatus:
         """What a decision brought: a device's response or its bytes, or the reward. None is a user who sends nothing.
 
-        The answer is ``used``, ``late`` (it came after its window or after its stint was closed) or ``missing``.
+        The answer is ``used``, ``late`` (it came after its window or after its stint was closed), ``missing``, or
+        ``over`` (its user has given as many rewards as a user may, and this one is not used).
         """
         name = _name_of(decision)
         value, level = (None, 0.0) if response is None else self._value(name, response)
         with self._lock:
-            return self._live.receive(int(name), value, level, self._clock(), self._noise)
+            return self._receive(int(name), value, level, self._clock())
 
-    def tell_many(self, answers: Mapping[Any, Any] | Iterable[tuple[Decision | str, Any]]) -> list[Status]:
+    def tell_many(self, answers: Mapping[Any, Any] | Iterable[tuple[Decision | str, Any]]) -> list[SessionStatus]:
         """What many decisions brought: pairs of a decision and its response, as for ``tell``, or a mapping.
 
         All of them are taken, or, if one of them is refused, none.
@@ -279,9 +402,7 @@ class Session:
                 if not self._live.waits(number):
                     raise InputError("decision", f"must be one that waits for a response, got {number}")
             now = self._clock()
-            return [
-                self._live.receive(number, value, level, now, self._noise) for number, (value, level) in read.items()
-            ]
+            return [self._receive(number, value, level, now) for number, (value, level) in read.items()]
 
     def pause(self, arm: Any) -> None:
         """Choose this arm no longer, until it is resumed. Answers to its open decisions are still used.
@@ -327,6 +448,10 @@ class Session:
         True
         """
         with self._lock:
+            if self.rewards_per_user is not None:
+                raise InputError(
+                    "log", "must not be used with rewards_per_user: it does not say whose rewards it holds"
+                )
             if self.rounds:
                 raise InputError("log", f"must come before the first decision, got {self.rounds} decisions")
             waiting = self._logged(log)
@@ -431,7 +556,8 @@ class Session:
                 "policy": lookup.written(self.policy.factory),
                 "settings": self.policy.settings,
                 "arms": list(self.arms),
-                "epsilon": None if self._epsilon is None else str(self._epsilon),
+                "epsilon": None if self._asked is None else str(self._asked),
+                "users": {"given": self._given, "open": [[n, user] for n, user in self._user.items()]},
                 "window": self.window,
                 "reward_range": list(self.reward_range) if self._maps else None,
                 "propensities": self.propensities,
@@ -469,10 +595,12 @@ class Session:
             clock=clock,
         )
         epsilon = record["epsilon"]
-        session._epsilon = None if epsilon is None else rational("epsilon", epsilon)
+        session._asked = None if epsilon is None else rational("epsilon", epsilon)
+        session._epsilon = _of_response(made, session._asked)
         if epsilon is not None and float(rational("epsilon", epsilon)) != made.settings.get("epsilon"):
             raise InputError("text", f"must have one epsilon, got {epsilon} and {made.settings.get('epsilon')}")
         session._live.thaw(record["live"])
+        session._given, session._user = _users(record.get("users"), session)
         session.warm = at_least("warm", record.get("warm", 0), 0)
         session._stint, session._propensity = _stint(record.get("stint", [0, 1.0]))
         if simulated:
@@ -493,11 +621,12 @@ class Session:
     def _lines(self, most: int) -> list[str]:
         """What the session is, and the arms with the most pulls."""
         promise, end = self.policy.guarantee, self.policy.horizon
-        size = "not private" if promise.trust == "none" else f"{promise.trust}, {promise.size}"
+        size = promise.in_short.replace(" privacy", "")
         of = "" if end is None else f" of {end:,}"
         noise = ", simulated noise: no promise" if self.simulated else ""
         counts = f"{len(self.arms)} arms, {self.rounds:,}{of} rounds, {self.open:,} open"
-        lines = [f"Session: {self.policy.name} ({size}{noise}), {counts}"]
+        known = "" if self.winner is None else f"; the best arm is known: {shortened(str(self.winner.arm), 24)}"
+        lines = [f"Session: {self.policy.name} ({size}{noise}), {counts}{known}"]
         means = self.means
         order = sorted(self.pulls.items(), key=lambda item: -item[1])
         width = max(len(shortened(name, 24)) for name, _ in order[:most])
@@ -539,8 +668,10 @@ class SessionDevice:
         """The response to send. Call it once for a reward: every call costs epsilon.
 
         What is no number is answered like the lowest reward, because an error would leave the decision unanswered, and
-        the silence would tell.
+        the silence would tell. A decision that does not count must not be responded to: its user has given all.
         """
+        if not decision.counts:
+            raise InputError("decision", f"must be one whose reward is taken; {decision.id} is over rewards_per_user")
         value = as_float(reward)
         if self._range is not None:
             low, high = self._range
@@ -605,30 +736,57 @@ def _made(
     arms: object,
     epsilon: Exactly | None,
     horizon: int | None,
+    users: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> tuple[tuple[Any, ...], Policy]:
     """The names of the arms, and the policy."""
     if isinstance(policy, Policy):
-        if epsilon is not None or horizon is not None or options:
-            raise InputError("policy", "is made already: epsilon, horizon and options are its own")
+        if epsilon is not None or horizon is not None or options or any(one is not None for one in users.values()):
+            raise InputError("policy", "is made already: epsilon, horizon, rewards_per_user and options are its own")
         names, made = _names(policy.arms if arms is None else arms), policy
     else:
         if arms is None:
             raise InputError("arms", "is required: the names of the arms, or how many there are, got none")
         names = _names(arms)
         level = None if epsilon is None else float(rational("epsilon", epsilon))
-        made = lookup.make(policy, arms=len(names), epsilon=level, horizon=horizon, given=options)
+        made = lookup.make(policy, arms=len(names), epsilon=level, horizon=horizon, **users, given=options)
     if len(set(names)) != made.arms or len(names) != made.arms:
         raise InputError("arms", f"must be {made.arms} different names, got {shortened(list(names), 200)}")
     return names, made
+
+
+def _of_response(policy: Policy, epsilon: Fraction | None) -> Fraction | None:
+    """The epsilon of a single response, exactly: the user's, divided by the number of their rewards."""
+    if epsilon is None or policy.rewards_per_user is None:
+        return epsilon
+    if "user_delta" in policy.settings:  # they compose, and the share is a number of few digits
+        return rational("epsilon", policy.of_reward["epsilon"])
+    return epsilon / policy.rewards_per_user
+
+
+def _users(saved: Any, session: Session) -> tuple[dict[str, int], dict[int, str]]:
+    """How many rewards each user has given, and whose open decisions are, as they were saved."""
+    most = session.rewards_per_user
+    try:
+        given = {str(user): int(count) for user, count in (saved or {"given": {}})["given"].items()}
+        opened = {int(number): str(user) for number, user in (saved or {"open": []})["open"]}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InputError("text", "must be a saved session; this one is damaged: users is of no use") from None
+    fits = all(0 < count <= (most or 0) for count in given.values())
+    if not fits or any(user and user not in given for user in opened.values()):
+        raise InputError("text", "must be a saved session; this one is damaged: users have given too much")
+    return given, opened
 
 
 def _stint(saved: Any) -> tuple[int, float | None]:
     """The number of the open stint and the propensity of its arm, as they were saved."""
     try:
         number, propensity = saved
-        return at_least("stint", number, 0), None if propensity is None else float(propensity)
-    except (TypeError, ValueError):
+        chance = None if propensity is None else float(propensity)
+        if chance is not None and not 0.0 <= chance <= 1.0:
+            raise ValueError("no probability")
+        return at_least("stint", number, 0), chance
+    except (TypeError, ValueError, OverflowError):
         raise InputError("text", "must be a saved session; this one is damaged: stint is of no use") from None
 
 

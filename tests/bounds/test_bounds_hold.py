@@ -17,6 +17,8 @@ from dpbandits.testing.playing import regret_is_below_the_bounds
 from dpbandits.types import Rng
 
 PROVEN = {
+    "adap-imed": "0.9,0.6",
+    "adap-moss": "0.9,0.6",
     "adap-klucb": "0.9,0.6",
     "adap-ucb": "0.9,0.6",
     "dp-ucb-bound": "0.9,0.6",

@@ -62,7 +62,8 @@ def test_simulate_summarises_and_writes(dpbandits: Command, tmp_path: Path) -> N
     assert status == 0
     assert "regret" in out
     assert "guarantee   central, epsilon 1" in out
-    assert {file.name for file in (tmp_path / "out").iterdir()} == {"trace.parquet", "summary.json", "regret.png"}
+    figures = {"regret.svg", "regret.png", "regret.pdf"}
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {"trace.parquet", "summary.json", *figures}
     assert "written" in err
 
 

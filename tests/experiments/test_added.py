@@ -18,7 +18,7 @@ from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.figures import Figure
 from dpbandits.experiments.panels import Panel, against, regrets
 from dpbandits.experiments.reproduce import reproduce
-from dpbandits.simulation import Trace, simulate_all
+from dpbandits.simulation import Simulation, Trace, simulate_all
 
 OWN = '''
 from dpbandits.agents import UCB
@@ -122,6 +122,19 @@ def test_reproduce_draws_it_into_the_paper_s_figure(
     assert status == 2
     assert "policy must be a name or module:function" in err
     assert not (tmp_path / "p").exists()
+
+
+def test_a_problem_that_two_policies_share_is_played_once_and_levels_are_in_the_label() -> None:
+    given = {"arms": "0.9,0.6", "horizon": 300, "options": {"epsilon_min": 0.5}}
+    made = {
+        f"{name}:{level}": Simulation.of(name, levels=[level], checkpoints=points, **given)
+        for name, points in (("heldp-ucb-b", 20), ("heldp-ucb-l", 30))
+        for level in (1, 2)
+    }
+    traces = {name: simulate_all(simulation, runs=2, workers=1) for name, simulation in made.items()}
+    lines, cells = cells_for("heldp-weighted-b", "x/fig1", [regrets("a", "t", traces)], traces, runs=2)
+    assert [line.label for line in lines] == ["HeLDP-Weighted-B, ε = 1", "HeLDP-Weighted-B, ε = 2"]
+    assert len(cells) == 2
 
 
 def test_a_policy_that_no_panel_can_show_is_refused() -> None:

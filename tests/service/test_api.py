@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -290,6 +291,24 @@ def test_held_out_users_and_chance(client: TestClient) -> None:
     assert all(row["arm"] == "blue" for row in rows if row["chosen_by"] == "holdout")
     share = sum(row["chosen_by"] == "holdout" for row in rows) / len(rows)
     assert 0.1 < share < 0.9  # 40 users at 1/2: fails with probability below 1e-6
+    said = found["holdout"]
+    assert said["arm"] == "blue"
+    assert said["decisions"] == said["responses"] == found["responses"]["apart"]
+    low, high = said["estimate"]["interval"]
+    debiased = 0.5 + 0.5 / math.tanh(0.5)  # everybody sends 1
+    assert said["estimate"]["mean"] == pytest.approx(debiased)
+    assert low < debiased < high
+
+
+def test_central_rewards_of_held_out_users_are_not_kept(client: TestClient) -> None:
+    create(client, policy="adap-ucb", holdout=0.999, baseline="blue")
+    for _ in range(20):
+        assert reward(client, decide(client)["token"], 1) == "accepted"
+    found = folded(client)
+    assert read(client, "summary")["holdout"]["estimate"] is None
+    assert "nothing of them is released" in found["holdout"]["note"]
+    create(client, "all")
+    assert read(client, "summary", "all")["holdout"] is None
 
 
 def test_in_shadow_mode_everybody_gets_the_baseline(client: TestClient) -> None:
@@ -400,6 +419,32 @@ def test_a_wrong_request_for_a_decision_is_refused(refusing: TestClient, body: b
     assert answer.status_code == code
     assert said in answer.json()["detail"]
     assert refusing.post("/v1/experiments/none/decisions").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "code", "parameter", "said"),
+    [
+        ("PATCH", "/v1/experiments/shop", '{"epsilon": 2}', 422, "epsilon", "these can: status, mode, paused_arms"),
+        ("PATCH", "/v1/experiments/shop", '{"staus": "paused"}', 422, "staus", "did you mean status"),
+        ("POST", "/v1/experiments", "{nope", 400, "body", "must be JSON"),
+        ("POST", "/v1/experiments", '{"arms": ["a", "b"]}', 422, "name", "is required"),
+        ("POST", "/v1/experiments", "[]", 422, "body", "content-type: application/json"),
+        ("POST", "/v1/experiments/shop/decisions", '{"cuont": 3}', 422, "cuont", "allowed are decision, user, level"),
+        ("GET", "/v1/experiments/shop/decisions", None, 405, None, "allowed: POST"),
+        ("DELETE", "/v1/experiments/shop", None, 405, None, "does not take DELETE; allowed: GET, PATCH"),
+        ("GET", "/nowhere", None, 404, None, "/docs lists all addresses"),
+        ("POST", "/v1/rewards", "3", 422, None, "token (a text) and reward (a number)"),
+    ],
+)
+def test_a_refusal_says_what_is_allowed(
+    refusing: TestClient, method: str, path: str, content: str | None, code: int, parameter: str | None, said: str
+) -> None:
+    if refusing.get("/v1/experiments/shop").status_code == 404:
+        create(refusing)
+    answer = refusing.request(method, path, content=content, headers={"content-type": "application/json"})
+    assert answer.status_code == code, answer.text
+    assert said in answer.json()["detail"]
+    assert answer.json().get("parameter") == parameter
 
 
 def test_a_refusal_does_not_repeat_what_was_sent(embedded: TestClient) -> None:

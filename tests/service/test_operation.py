@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import os
 import re
 import resource
 import shutil
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +22,7 @@ import pytest
 import sqlalchemy as sa
 from calls import create, decide, folded, read, respond, reward
 from fastapi import FastAPI
-from postgres import Postgres
+from postgres import Postgres, free_port
 from servers import Server, Zygote
 from starlette.testclient import TestClient
 
@@ -27,9 +31,11 @@ from dpbandits.numerics import on_grid
 from dpbandits.service import app
 from dpbandits.service.books import Ask
 from dpbandits.service.clock import Clock
+from dpbandits.service.recent import Recent
 from dpbandits.service.service import Service
+from dpbandits.service.serving import GRACE
 from dpbandits.service.settings import ServerSettings
-from dpbandits.service.store import Store
+from dpbandits.service.store import Database
 from dpbandits.service.tables import METADATA, states
 
 Command = Callable[..., tuple[int, str, str]]
@@ -203,7 +209,7 @@ def test_tables_are_what_the_migrations_make(store: str) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    opened = Store(store)
+    opened = Database(store)
     opened.migrate()
     opened.migrate()
     with opened.engine.connect() as connection:
@@ -225,6 +231,74 @@ def test_a_restart_reads_releases_back(serve: Open, store: str) -> None:
     assert read(again, "ledger")["entries"] == before
     assert folded(again)["arms"][0]["estimate"] == summary["arms"][0]["estimate"]
     assert reward(again, open_token, 1) == "accepted"
+
+
+@pytest.mark.parametrize("policy", ["adap-ucb", "dp-ucb-bound", "ucb1"])
+def test_a_contradiction_is_recognised_after_a_restart(serve: Open, store: str, policy: str) -> None:
+    """Also when the stint of the reward was released long ago."""
+    first = serve(store)
+    create(first, policy=policy)
+    token = decide(first)["token"]
+    assert reward(first, token, 1) == "accepted"
+    folded(first)
+    first.__exit__(None, None, None)
+    second = serve(store)
+    assert reward(second, token, 1) == "duplicate"
+    refused = second.post("/v1/rewards", json={"token": token, "reward": 0})
+    assert (refused.status_code, refused.json()["status"]) == (409, "conflict")
+    found = folded(second)["responses"]
+    assert (found["used"], found["duplicate"], found["refused"]) == (1, 1, 1)
+
+
+def test_the_key_of_a_digest_is_erased(tmp_path: Path) -> None:
+    """Two hours later nobody can compare a reward with what is stored, whatever they have."""
+    now = [1000.0]
+    recent = Recent(tmp_path / "recent", lambda: now[0])
+    digest = recent.digest(b"one", 1.0)
+    now[0] += 3599
+    assert Recent(tmp_path / "recent", lambda: now[0]).contradicts(digest, b"one", 0.0)
+    now[0] += 3590
+    recent.refresh()
+    assert recent.contradicts(digest, b"one", 0.0)
+    assert recent.digest(b"one", 1.0) != digest
+    secret = json.loads((tmp_path / "recent").read_text())["keys"][0]["secret"]
+    now[0] += 20
+    recent.refresh()
+    assert not recent.contradicts(digest, b"one", 0.0)
+    assert secret not in (tmp_path / "recent").read_text()
+    assert (tmp_path / "recent").stat().st_mode & 0o077 == 0
+
+
+def test_a_stream_of_events_does_not_delay_the_end_of_workers(tmp_path: Path, postgres: Postgres) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "dpbandits", "serve", "--port", str(port), "--workers", "2"]
+    with open(tmp_path / "log", "w") as log:
+        process = subprocess.Popen([*command, "--store", postgres.database()], cwd=tmp_path, stdout=log, stderr=log)
+    stream = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        asked = {"name": "shop", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1"}
+        deadline = time.monotonic() + 60
+        while stream.sock is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+            with contextlib.suppress(OSError):
+                stream.connect()
+        stream.request("POST", "/v1/experiments", json.dumps(asked), {"content-type": "application/json"})
+        made = stream.getresponse()
+        assert (made.status, made.read()[:1]) == (201, b"{")
+        stream.request("GET", "/v1/experiments/shop/events")
+        events = stream.getresponse()
+        assert events.readline() == b"event: summary\n"
+        began = time.monotonic()
+        process.terminate()
+        while events.readline():
+            pass
+        process.wait(60)
+        assert time.monotonic() - began < GRACE, "uvicorn waited for the stream until its patience ended"
+    finally:
+        stream.close()
+        if process.poll() is None:
+            process.kill()
+            process.wait()
 
 
 def test_a_restored_backup_is_detected(serve: Open, tmp_path: Path) -> None:
@@ -307,7 +381,7 @@ def test_time_goes_on_when_the_clock_is_set_back(serve: Open, tmp_path: Path) ->
     token = decide(client)["token"]
     client.__exit__(None, None, None)
     future = int((time.time() + 10**7) * 1000)
-    opened = Store(store)
+    opened = Database(store)
     with opened.engine.begin() as connection:
         connection.execute(sa.update(states).values(at=future))
     opened.close()

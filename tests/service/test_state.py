@@ -16,7 +16,7 @@ from dpbandits.errors import InputError
 from dpbandits.exact import SystemNoise
 from dpbandits.live import Live
 from dpbandits.policies import lookup
-from dpbandits.service.state import State, extended
+from dpbandits.service.state import LiveState, extended
 
 POLICIES = ["ldp-ucb-b", "ldp-ucb-l", "heldp-ucb-b", "adap-ucb", "dp-se", "dp-ucb-bound", "dp-ucb-int", "thompson"]
 
@@ -37,7 +37,7 @@ def test_it_chooses_as_a_live_run_does(name: str, window: float) -> None:
     part has one decision, so there is no difference to ``live``.
     """
     policy = lookup.sample(name, arms=3, horizon=5000)
-    live, state = Live(policy, window=window), State(policy, window)
+    live, state = Live(policy, window=window), LiveState(policy, window)
     noises = [np.random.default_rng(1), np.random.default_rng(1)]
     choices = [np.random.default_rng(2), np.random.default_rng(2)]
     chance = random.Random(name)
@@ -59,14 +59,14 @@ def test_it_chooses_as_a_live_run_does(name: str, window: float) -> None:
             assert (status == "used") is used
         if step % 50 == 25:
             frozen = msgspec.json.decode(msgspec.json.encode(state.freeze()))
-            state = State(policy, window)
+            state = LiveState(policy, window)
             state.thaw(frozen)
     assert state.version == live.version
 
 
 @pytest.mark.parametrize("name", ["adap-ucb", "dp-se", "dp-ucb-bound", "ldp-ucb-b"])
 def test_a_deputy_never_draws(name: str) -> None:
-    state = State(lookup.sample(name, arms=3), window=10.0)
+    state = LiveState(lookup.sample(name, arms=3), window=10.0)
     noise, rng = SystemNoise(), np.random.default_rng(0)
     arm, stint = state.decide(0.0, noise, rng)
     state.receive(arm, stint, 0.0, 1.0, 1.0, 1.0, noise)
@@ -79,7 +79,7 @@ def test_a_deputy_never_draws(name: str) -> None:
 
 
 def test_a_copy_shares_no_memory() -> None:
-    state = State(policies.adap_ucb(2, epsilon=1.0), 60.0)
+    state = LiveState(policies.adap_ucb(2, epsilon=1.0), 60.0)
     noise, rng = SystemNoise(), np.random.default_rng(0)
     before = state.freeze()
     copy = state.copy()
@@ -91,7 +91,7 @@ def test_a_copy_shares_no_memory() -> None:
 
 
 def test_memory_does_not_grow_with_traffic() -> None:
-    state = State(policies.ldp_ucb_b(2, epsilon=1.0), 100.0)
+    state = LiveState(policies.ldp_ucb_b(2, epsilon=1.0), 100.0)
     noise, rng = SystemNoise(), np.random.default_rng(0)
     for step in range(5000):
         state.decide(float(step), noise, rng)
@@ -102,7 +102,7 @@ def test_memory_does_not_grow_with_traffic() -> None:
 @pytest.mark.parametrize("name", lookup.names())
 def test_an_arm_is_added_or_refused_with_a_reason(name: str) -> None:
     """Every statistic of the old arms stays; and where an arm is added, the policy plays it."""
-    state = State(lookup.sample(name, arms=3), 1000.0)
+    state = LiveState(lookup.sample(name, arms=3), 1000.0)
     noise, rng = SystemNoise(), np.random.default_rng(0)
     for step in range(30):
         arm, stint = state.decide(float(step), noise, rng)

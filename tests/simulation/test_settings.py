@@ -63,6 +63,12 @@ READ: dict[str, list[tuple[str, dict[str, Any], Any]]] = {
     ],
     "delay": [("ucb1", {"delay": text}, parse_delay(text)) for text in ("lognormal(10,0.5)", "constant(0)")],
     "loss": [("ucb1", {"loss": "0.25"}, 0.25), ("ucb1", {"loss": 0.1}, 0.1)],
+    "rewards_per_user": [
+        ("adap-ucb", {"epsilon": 1, "rewards_per_user": "10"}, 10),
+        ("ldp-ucb-b", {"epsilon": 1, "rewards_per_user": np.int64(3)}, 3),
+        ("heldp-ucb-b", {"options": {"epsilon_min": 1}, "levels": [2, 0, 1], "rewards_per_user": 2}, 2),
+    ],
+    "user_delta": [("ldp-ucb-b", {"epsilon": 1, "rewards_per_user": 9, "user_delta": "1e-6"}, 1e-6)],
     "window": [("ucb1", {"window": "50"}, 50.0), ("ucb1", {"window": 0.5}, 0.5)],
 }
 CASES = [(name, *case) for name, cases in READ.items() for case in cases]

@@ -160,15 +160,20 @@ def test_an_interruption_while_compiling_is_not_lost() -> None:
         _interrupted_while_compiling(reached)
     assert reached
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    reached.clear()
+    with pytest.raises(KeyboardInterrupt):
+        _interrupted_while_compiling(reached, times=2)
+    assert not reached, "the second Ctrl-C is not delayed"
     with compiled.uninterrupted():  # and nothing is raised where nothing came
         pass
     with ThreadPoolExecutor(1) as pool:  # a thread that compiles is not where signals arrive
         assert pool.submit(_handler_while_compiling).result() is signal.default_int_handler
 
 
-def _interrupted_while_compiling(reached: list[bool]) -> None:
+def _interrupted_while_compiling(reached: list[bool], times: int = 1) -> None:
     with compiled.uninterrupted():
-        signal.raise_signal(signal.SIGINT)
+        for _ in range(times):
+            signal.raise_signal(signal.SIGINT)
         reached.append(True)
 
 

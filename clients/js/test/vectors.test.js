@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import * as dpbandits from "dpbandits";
+import { responder } from "dpbandits/client";
 
 const vectors = JSON.parse(readFileSync(new URL("../../vectors.json", import.meta.url), "utf8"));
 const { rational } = dpbandits;
@@ -73,6 +74,15 @@ test("responses are those of Python, and take the same random words", () => {
   }
 });
 
+test("a client does with rewards what Python's does", () => {
+  assert.ok(vectors.clients.length >= 160);
+  for (const { block, reward, entropy, response } of vectors.clients) {
+    const words = rigged(entropy);
+    assert.equal(`${responder(block, words)(Number(reward))}`, response, `${JSON.stringify(block)} ${reward}`);
+    assert.deepEqual(words.left, []);
+  }
+});
+
 test("bodies are those of Python, byte for byte", async () => {
   for (const { curator, epsilon, reward, entropy, body } of vectors.responses) {
     let kept;
@@ -88,7 +98,7 @@ test("with the browser's entropy, every reward gets a response, and noise is fre
     for (const reward of strange) {
       for (const curator of ["randomisedResponse", "bernoulliCurator", "sigmoidCurator(bernoulliCurator)"])
         assert.ok([0, 1].includes(make(curator, epsilon).respond(reward)));
-      for (const curator of ["laplaceCurator", "sigmoidCurator(laplaceCurator)"])
+      for (const curator of ["laplaceCurator", "piecewiseCurator", "sigmoidCurator(laplaceCurator)"])
         assert.equal(typeof make(curator, epsilon).respond(reward), "bigint");
     }
   const curator = dpbandits.laplaceCurator("0.001");
@@ -109,6 +119,6 @@ test("frequencies are those of the closed form", () => {
 });
 
 test("a level that is not positive is refused by every curator", () => {
-  for (const name of ["randomisedResponse", "bernoulliCurator", "laplaceCurator"])
+  for (const name of ["randomisedResponse", "bernoulliCurator", "laplaceCurator", "piecewiseCurator"])
     assert.throws(() => dpbandits[name]("0"), /epsilon must be positive/);
 });

@@ -10,7 +10,9 @@ from dpbandits.agents.likelihood import LikelihoodIMED, LikelihoodUCB
 from dpbandits.agents.moss import MOSS
 from dpbandits.agents.propensities import propensities
 from dpbandits.agents.skip_ahead import skip_ahead
+from dpbandits.agents.standing import standing
 from dpbandits.agents.thompson import Thompson
+from dpbandits.agents.top_two import BitsTest, SumsTest, TopTwo
 from dpbandits.agents.ucb import UCB, RootUCB
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "KLUCB",
     "MOSS",
     "UCB",
+    "BitsTest",
     "CoveringUCB",
     "Doubling",
     "Elimination",
@@ -27,8 +30,11 @@ __all__ = [
     "LikelihoodIMED",
     "LikelihoodUCB",
     "RootUCB",
+    "SumsTest",
     "Thompson",
+    "TopTwo",
     "batches",
     "propensities",
     "skip_ahead",
+    "standing",
 ]

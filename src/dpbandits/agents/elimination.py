@@ -8,10 +8,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from dpbandits.checks import fraction, positive
-from dpbandits.protocols import NO_LINE, Releases
+from dpbandits.protocols import FOR_EVER, NO_LINE, Releases
 from dpbandits.types import Integers, Rng
-
-FOR_EVER = 1 << 62
 
 
 class Elimination(NamedTuple):
@@ -19,7 +17,12 @@ class Elimination(NamedTuple):
 
     In epoch e with m arms left, each is played R = ceil(max(32 ln(8 m e^2/beta) 4^e, 8 ln(4 m e^2/beta) 2^e / epsilon)
     + 1) times. An arm is dropped if the best mean exceeds its own by twice the bonus sqrt(ln(8 m e^2/beta) / (2R)) plus
-    twice the curator's width at confidence ln(4 m e^2/beta). A last arm is played for ever, and nothing is released.
+    twice the curator's width at confidence ln(4 m e^2/beta). A last arm is named the best and played for ever, and
+    nothing is released.
+
+    With probability at least 1 - beta the best arm is never dropped: in an epoch, a mean is off by more than the bonus
+    with probability at most 2 exp(-2 R bonus^2) = beta/(4 m e^2), its noise exceeds the width with probability
+    beta/(4 m e^2), and the sum over m arms and all epochs is beta pi^2/12.
 
     ``scale`` multiplies R - 1, and nothing else: below 1 the epochs are short enough for exact verification.
 
@@ -33,16 +36,18 @@ class Elimination(NamedTuple):
     scale: float
     active: Integers  # (arms,): 1 while the arm survives
     epoch: Integers  # (2,): number of the epoch; the next arm to play in it
+    named: Integers  # (arms,): the rounds after which the arm was named the best; 0 for the others
 
     @classmethod
     def start(cls, arms: int, *, epsilon: float, beta: float, scale: float = 1.0) -> Self:
-        """A fresh agent that errs with probability at most about ``beta``."""
+        """A fresh agent that drops the best arm with probability at most ``beta``."""
         return cls(
             positive("epsilon", epsilon),
             fraction("beta", beta),
             positive("scale", scale),
             np.ones(arms, np.int64),
             np.array([1, 0], np.int64),
+            np.zeros(arms, np.int64),
         )
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
@@ -54,7 +59,10 @@ class Elimination(NamedTuple):
         arm = self.next_arm()
         self.epoch[1] = arm + 1
         left = self.left()
-        return arm, FOR_EVER if left == 1 else self.plays(left), NO_LINE
+        if left == 1:
+            self.named[arm] = t - 1
+            return arm, FOR_EVER, NO_LINE
+        return arm, self.plays(left), NO_LINE
 
     def turns(self) -> int:
         """How many arms are played in turns in this epoch."""

@@ -1,11 +1,14 @@
-"""What index policies share: which arm must be explored first, and the mean that an index starts from."""
+"""What index policies share: the arm that must be explored first, the largest index, and the mean with its width."""
 
 from __future__ import annotations
 
-from dpbandits.numerics import unit
-from dpbandits.protocols import Releases
+import math
+from typing import Any
 
-__all__ = ["first_unready", "raised_mean"]
+from dpbandits.numerics import unit
+from dpbandits.protocols import NO_LINE, Releases
+
+__all__ = ["first_unready", "largest_bound", "raised_mean"]
 
 
 def first_unready(releases: Releases, arms: int, t: int, confidence: float) -> int:
@@ -22,6 +25,19 @@ def first_unready(releases: Releases, arms: int, t: int, confidence: float) -> i
         if not releases.ready(arm, confidence):
             return arm
     return arms
+
+
+def largest_bound(agent: Any, releases: Releases, t: int, confidence: float) -> tuple[int, int, float]:
+    """What ``act`` answers: an arm that must be explored, else the first one with the largest ``agent.bound``."""
+    arm = first_unready(releases, agent.arms, t, confidence)
+    if arm < agent.arms:
+        return arm, 1, NO_LINE
+    best, largest = 0, -math.inf
+    for arm in range(agent.arms):
+        index = agent.bound(releases, arm, t)
+        if index > largest:
+            best, largest = arm, index
+    return best, 1, NO_LINE
 
 
 def raised_mean(releases: Releases, arm: int, confidence: float) -> float:

@@ -12,7 +12,7 @@ from dpbandits.errors import InputError
 from dpbandits.protocols import NO_LINE, Agent, Releases
 from dpbandits.types import Integers, Rng
 
-__all__ = ["Geometric", "batches"]
+__all__ = ["Geometric", "batches", "grown", "growth"]
 
 Inner = TypeVar("Inner", bound=Agent)
 
@@ -38,22 +38,29 @@ class Geometric(NamedTuple, Generic[Inner]):
     @classmethod
     def start(cls, arms: int, inner: Inner, *, ratio: float, first: int) -> Self:
         """A fresh agent around a fresh ``inner``."""
-        ratio, first = positive("ratio", ratio), at_least("first", first, 1)
-        if ratio < LEAST_RATIO:
-            raise InputError("ratio", f"must be at least {LEAST_RATIO}, got {ratio}")
+        ratio, first = growth(ratio, first)
         return cls(inner, ratio, first, np.zeros(arms, np.int64))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         arm = self.inner.act(releases, t, rng)[0]
-        stint = int(self.next(self.pulls[arm]) - self.pulls[arm])
+        stint = int(grown(self.pulls[arm], self.ratio, self.first) - self.pulls[arm])
         self.pulls[arm] += stint
         return arm, stint, NO_LINE
 
-    def next(self, plays: int) -> int:
-        """How many plays an arm has after its next batch."""
-        if plays == 0:
-            return self.first
-        return max(plays + 1, int(min(math.ceil(self.ratio * plays), 2.0**62)))
+
+def growth(ratio: float, first: int) -> tuple[float, int]:
+    """The ratio and the first batch, checked."""
+    ratio, first = positive("ratio", ratio), at_least("first", first, 1)
+    if ratio < LEAST_RATIO:
+        raise InputError("ratio", f"must be at least {LEAST_RATIO}, got {ratio}")
+    return ratio, first
+
+
+def grown(plays: int, ratio: float, first: int) -> int:
+    """How many plays an arm has after its next batch."""
+    if plays == 0:
+        return first
+    return max(plays + 1, int(min(math.ceil(ratio * plays), 2.0**62)))
 
 
 def batches(ratio: float, first: int) -> int:
@@ -62,8 +69,8 @@ def batches(ratio: float, first: int) -> int:
     >>> batches(1.5, 4), batches(2.0, 1)
     (89, 54)
     """
-    agent = Geometric.start(1, None, ratio=ratio, first=first)  # type: ignore[type-var]
-    plays, count = agent.next(0), 1
+    ratio, first = growth(ratio, first)
+    plays, count = first, 1
     while plays < HORIZON:
-        plays, count = agent.next(plays), count + 1
+        plays, count = grown(plays, ratio, first), count + 1
     return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Self
 
-from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.exploring import first_unready, largest_bound
 from dpbandits.checks import positive
 from dpbandits.numerics import positive_log, unit
 from dpbandits.protocols import NO_LINE, Releases
@@ -31,15 +31,7 @@ class LazyUCB(NamedTuple):
         return cls(arms, positive("c", c))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        arm = first_unready(releases, self.arms, t, NOISE * positive_log(t))
-        if arm < self.arms:
-            return arm, 1, NO_LINE
-        best, largest = 0, -math.inf
-        for arm in range(self.arms):
-            index = self.bound(releases, arm, t)
-            if index > largest:
-                best, largest = arm, index
-        return best, 1, NO_LINE
+        return largest_bound(self, releases, t, NOISE * positive_log(t))
 
     def bound(self, releases: Releases, arm: int, t: int) -> float:
         """The arm's index in round t."""
@@ -69,15 +61,7 @@ class CoveringUCB(NamedTuple):
         return cls(arms, positive("c", c))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        arm = first_unready(releases, self.arms, t, positive_log(t))
-        if arm < self.arms:
-            return arm, 1, NO_LINE
-        best, largest = 0, -math.inf
-        for arm in range(self.arms):
-            index = self.bound(releases, arm, t)
-            if index > largest:
-                best, largest = arm, index
-        return best, 1, NO_LINE
+        return largest_bound(self, releases, t, positive_log(t))
 
     def bound(self, releases: Releases, arm: int, t: int) -> float:
         """The arm's index in round t."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Self
 
-from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.exploring import first_unready, largest_bound
 from dpbandits.checks import positive
 from dpbandits.numerics import positive_log
 from dpbandits.protocols import NO_LINE, Releases
@@ -78,14 +78,10 @@ class RootUCB(NamedTuple):
         return cls(arms, positive("alpha", alpha))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        return largest_bound(self, releases, t, self.alpha * positive_log(t))
+
+    def bound(self, releases: Releases, arm: int, t: int) -> float:
+        """The arm's index in round t."""
         confidence = self.alpha * positive_log(t)
-        arm = first_unready(releases, self.arms, t, confidence)
-        if arm < self.arms:
-            return arm, 1, NO_LINE
-        best, largest = 0, -math.inf
-        for arm in range(self.arms):
-            width = releases.width(arm, confidence, 0)
-            index = releases.mean(arm) + math.sqrt(confidence / (2.0 * releases.samples(arm, 0)) + width * width)
-            if index > largest:
-                best, largest = arm, index
-        return best, 1, NO_LINE
+        width = releases.width(arm, confidence, 0)
+        return releases.mean(arm) + math.sqrt(confidence / (2.0 * releases.samples(arm, 0)) + width * width)

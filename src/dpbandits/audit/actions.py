@@ -37,12 +37,15 @@ Laws = dict[Rewards, Floats]  # by rewards so far: the probability of each state
 
 
 class Worst(NamedTuple):
-    """The largest loss, and where it occurs: two reward vectors that differ in one round, and an action sequence."""
+    """The largest loss, and where it occurs: two reward vectors that differ in one round, and an action sequence.
+
+    Where the promise is one for users, they differ in at most as many rounds as a user has rewards, whichever they are.
+    """
 
     epsilon: float
     actions: Actions
     rewards: Rewards
-    changed: int  # 0-based round
+    neighbour: Rewards
     probabilities: tuple[float, float]
     sequences: int
 
@@ -144,7 +147,7 @@ def worst_actions(policy: Policy, horizon: int) -> Worst:
     except Used:
         raise Refused("releases are computed from earlier releases") from None
     _check_total(following.found)
-    return _worst(following.found, horizon)
+    return _worst(following.found, horizon, policy.rewards_per_user or 1)
 
 
 def _asked(curator: Any, state: State, raw: float) -> Any:
@@ -228,16 +231,19 @@ def _check_total(found: dict[Actions, dict[Rewards, float]]) -> None:
         raise ArithmeticError(f"the probabilities of all action sequences add up to {min(total.values())}")
 
 
-def _worst(found: dict[Actions, dict[Rewards, float]], horizon: int) -> Worst:
-    """The largest ratio of probabilities between reward vectors that differ in one round."""
-    worst = Worst(0.0, (), (0,) * horizon, 0, (1.0, 1.0), len(found))
+def _worst(found: dict[Actions, dict[Rewards, float]], horizon: int, most: int) -> Worst:
+    """The largest ratio of probabilities between reward vectors that differ in at most so many rounds."""
+    zero = (0,) * horizon
+    worst = Worst(0.0, (), zero, (1, *zero[1:]), (1.0, 1.0), len(found))
+    sets = [set(c) for n in range(1, min(most, horizon) + 1) for c in itertools.combinations(range(horizon), n)]
     for actions, table in found.items():
         for rewards, p in table.items():
-            for changed in range(horizon):
-                if rewards[changed]:
-                    continue
-                q = table.get((*rewards[:changed], 1, *rewards[changed + 1 :]), 0.0)
+            for changed in sets:
+                if rewards[min(changed)]:
+                    continue  # the pair is found from its other end
+                other = tuple(1 - r if t in changed else r for t, r in enumerate(rewards))
+                q = table.get(other, 0.0)
                 loss = abs(math.log(p / q)) if p > 0.0 and q > 0.0 else 0.0 if p == q else math.inf
                 if loss > worst.epsilon:
-                    worst = Worst(loss, actions, rewards, changed, (p, q), len(found))
+                    worst = Worst(loss, actions, rewards, other, (p, q), len(found))
     return worst

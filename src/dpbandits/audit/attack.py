@@ -24,6 +24,7 @@ from dpbandits.checks import at_least, known, positive
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
+from dpbandits.privacy.users import of_reward
 from dpbandits.types import Bools, Integers
 
 __all__ = ["ALPHA", "HORIZON", "TRIALS", "attack", "attack_responder", "attack_target"]
@@ -47,6 +48,7 @@ def attack(
     *,
     epsilon: float | None = None,
     options: Mapping[str, Any] | None = None,
+    rewards_per_user: int | None = None,
     horizon: int | None = None,
     claim: float | None = None,
     delta: float | None = None,
@@ -65,18 +67,21 @@ def attack(
     ('violated', True)
     """
     rounds = at_least("horizon", horizon or HORIZON, 1)
-    made = subject(policy, epsilon=epsilon, horizon=rounds, options=options).policy
+    made = subject(policy, epsilon=epsilon, horizon=rounds, options=options, rewards_per_user=rewards_per_user).policy
     claim, delta = claim_of(made, claim, delta)
     seed = at_least("seed", seed, 0)
     local = made.guarantee.trust == "local"
     views = LOCAL_VIEWS if local else CENTRAL_VIEWS
     view = known("view", view or views[0], views)
-    check_trials(trials, claim, alpha, delta)
-    aim = Aim(claim, delta, alpha)
+    rewards = (made.rewards_per_user or 1) if local else 1
+    aim = Aim(of_reward(claim, rewards), delta, alpha)
+    if local and made.settings.get("user_delta") is not None:
+        aim = Aim(positive("claim", made.curator.guarantee().epsilon or claim), 0.0, alpha)
+    check_trials(trials, aim.claim, alpha, aim.delta)
 
     def attacked() -> Verdict:
         if local:
-            targets: list[Target] = [ResponseTarget(Responder.of(made, claim), view)]
+            targets: list[Target] = [ResponseTarget(Responder.of(made, aim.claim), view)]
         else:
             targets = [PolicyTarget(made, rounds, view)]
             more = with_arms(made, made.arms + 1)
@@ -84,7 +89,13 @@ def attack(
                 targets.append(PolicyTarget(more, rounds, view, few=True))
         return attack_target(targets, made.name, aim, int(trials), seed, None if local else rounds, anytime)
 
-    return dataclasses.replace(users_fault("fails when it is played", attacked), settings=made.settings)
+    verdict = dataclasses.replace(users_fault("fails when it is played", attacked), settings=made.settings)
+    if rewards == 1:
+        return verdict
+    domain = f"{verdict.domain}; one response of a user, who sends {rewards} of them"
+    if aim.delta != delta:  # they compose to the promise: what is attacked is that of one response
+        return dataclasses.replace(verdict, domain=domain)
+    return dataclasses.replace(verdict, claim=claim, epsilon=rewards * (verdict.epsilon or 0.0), domain=domain)
 
 
 def attack_responder(

@@ -37,6 +37,7 @@ def subject(
     epsilon: float | None = None,
     horizon: int,
     options: Mapping[str, Any] | None = None,
+    rewards_per_user: int | None = None,
     short: bool = False,
 ) -> Subject:
     """The policy to audit, for two arms. A ``Policy`` object is used as it is.
@@ -47,6 +48,8 @@ def subject(
     '; scale 1e-06, which shortens its schedule'
     """
     if isinstance(policy, Policy):
+        if rewards_per_user is not None and rewards_per_user != policy.rewards_per_user:
+            raise InputError("policy", f"is made already: rewards_per_user is its own, got {rewards_per_user}")
         return Subject(policy, "")
     factory, given = lookup.find(policy), dict(options or {})
     about = getattr(factory, "traits", None)
@@ -54,7 +57,14 @@ def subject(
     added = {name: value for name, value in shorter.items() if name not in given}
     made = users_fault(
         "cannot be made",
-        lambda: lookup.make(factory, arms=2, epsilon=epsilon, horizon=horizon, given={**given, **added}),
+        lambda: lookup.make(
+            factory,
+            arms=2,
+            epsilon=epsilon,
+            horizon=horizon,
+            rewards_per_user=rewards_per_user,
+            given={**given, **added},
+        ),
     )
     if not isinstance(made, Policy):
         raise InputError("policy", f"must be made by a function with @published, got {type(made).__name__}")

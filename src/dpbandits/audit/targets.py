@@ -38,7 +38,7 @@ Rows = NDArray[Any]
 
 
 class Neighbours(NamedTuple):
-    """Two inputs that differ in one reward, and their descriptions."""
+    """Two inputs that differ in one reward, or in those of one user, and their descriptions."""
 
     inputs: Floats  # (2, rounds, arms), or (2,) for one reward
     text: tuple[str, str]
@@ -74,7 +74,8 @@ class PolicyTarget:
     def neighbours(self) -> list[Neighbours]:
         """Rewards that are constant for each arm, or mixed, but for one round in which all arms pay one of two rewards.
 
-        Those two are 0 and 1, or rewards that must be clamped. ``few`` is for more arms.
+        If the promise is one for users, it is as many rounds in a row as a user has rewards. Those two are 0 and 1, or
+        rewards that must be clamped. ``few`` is for more arms.
         """
         last, ends = self.horizon - 1, ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))
         if self.few:
@@ -92,8 +93,10 @@ class PolicyTarget:
         else:
             tables[:, :, 0], tables[:, :, 1:] = means
             others = f"arm 0 pays {means[0]:g} and other arms {means[1]:g}"
-        tables[0, changed], tables[1, changed] = pair
-        text = tuple(f"{others}, in round {changed + 1} all pay {reward:g}" for reward in pair)
+        end = min(changed + (self.policy.rewards_per_user or 1), self.horizon)
+        tables[0, changed:end], tables[1, changed:end] = pair
+        when = f"in round {changed + 1}" if end == changed + 1 else f"in rounds {changed + 1} to {end}"
+        text = tuple(f"{others}, {when} all pay {reward:g}" for reward in pair)
         return Neighbours(tables, (text[0], text[1]))
 
     def play(self, pair: Neighbours, sides: Integers, seed: tuple[int, ...]) -> Rows:

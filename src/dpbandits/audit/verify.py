@@ -23,6 +23,8 @@ from dpbandits.curators.common import PerResponse
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
+from dpbandits.privacy.composition import optimal
+from dpbandits.privacy.users import delta_of_reward, of_response, of_reward
 
 __all__ = ["verify"]
 
@@ -45,6 +47,7 @@ def verify(
     *,
     epsilon: float | None = None,
     options: Mapping[str, Any] | None = None,
+    rewards_per_user: int | None = None,
     horizon: int | None = None,
     claim: float | None = None,
     delta: float | None = None,
@@ -52,16 +55,19 @@ def verify(
 ) -> Verdict:
     """Prove a policy's claim, or find a witness against it, or say why neither was possible.
 
-    In the local model the view is one response. In the central model it is all that the curator releases, which covers
-    the actions; where the actions' own loss can be computed, for few rounds, it is given too. ``policy`` is a name,
-    ``module:function``, a function that makes a policy, or a policy; ``view`` asks for response, actions or released.
+    A promise for users with at most m rewards is proved from the loss of each of them: m times that, or, for local
+    promises with a delta, what it composes to. In the local model the view is one response. In the central model it is
+    all that the curator releases, which covers the actions; where the actions' own loss can be computed, for few
+    rounds, it is given too. ``policy`` is a name, ``module:function``, a function that makes a policy, or a policy;
+    ``view`` asks for response, actions or released.
 
     >>> verdict = verify("adap-ucb", epsilon=1.0)
     >>> verdict.verdict, verdict.view, round(verdict.epsilon, 3), verdict.released
     ('proved', 'actions', 1.0, 1.0)
     """
     rounds = None if horizon is None else at_least("horizon", horizon, 2)
-    made = subject(policy, epsilon=epsilon, horizon=rounds or ROUNDS, options=options).policy
+    given: dict[str, Any] = {"epsilon": epsilon, "options": options, "rewards_per_user": rewards_per_user}
+    made = subject(policy, horizon=rounds or ROUNDS, **given).policy
     claim, delta = claim_of(made, claim, delta)
     is_local = made.guarantee.trust == "local"
     other = _other_promise(made)
@@ -78,14 +84,14 @@ def verify(
         with watched():
             verdict = _verify_central(made, rounds, claim, delta)
         if view != "released":
-            short = subject(policy, epsilon=epsilon, horizon=rounds or ROUNDS, options=options, short=True)
+            short = subject(policy, horizon=rounds or ROUNDS, **given, short=True)
             verdict = _with_actions(verdict, *short, rounds, required=view == "actions")
     return dataclasses.replace(verdict, settings=made.settings)
 
 
 def _other_promise(policy: Policy) -> str:
     """Why no proof here could be one of this policy's promise; empty if it can."""
-    promise, seen = policy.guarantee, {"local": "responses", "central": "actions"}
+    promise, seen = policy.curator.guarantee(), {"local": "responses", "central": "actions"}
     if promise.trust in seen and (promise.unit, promise.view) != ("one reward", seen[promise.trust]):
         return (
             f"a proof is about one reward and whoever sees the {seen[promise.trust]}, and the promise is about "
@@ -126,7 +132,9 @@ def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: fl
         raise InputError("horizon", f"must be at most {MOST_ROUNDS} to verify releases, got {rounds}")
     try_out(policy, min(rounds, FEW_ROUNDS))
     found = _proofs(policy, rounds)
-    worst = max((_accounted(proof, delta) for _, proof in found.proofs), default=0.0)
+    rewards = policy.rewards_per_user or 1
+    delta_each = delta_of_reward(claim, delta, rewards)
+    worst = rewards * max((_accounted(proof, delta_each) for _, proof in found.proofs), default=0.0)
     verdict = Verdict(
         _judged(worst, claim),
         policy.name,
@@ -136,7 +144,7 @@ def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: fl
         "exact",
         "released values",
         rounds,
-        _domain(found, delta),
+        _domain(found, delta, rewards),
         reason=found.reason,
         covered=_covered(found),
     )
@@ -146,7 +154,7 @@ def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: fl
             return dataclasses.replace(verdict, reason="the worst case is far below the claim: little is released")
         return verdict
     if not kept:
-        _, largest = max(found.proofs, key=lambda pair: _accounted(pair[1], delta))
+        _, largest = max(found.proofs, key=lambda pair: _accounted(pair[1], delta_each))
         verdict = dataclasses.replace(verdict, reason=f"only epsilon {worst:.6g} can be shown: {largest.text}")
     elif not found.reason:
         upto = min(proof.horizon for _, proof in found.proofs)
@@ -210,24 +218,26 @@ def _check_bulk(curator: Any) -> None:
         raise Refused("the curator has an absorb of its own, which is not followed")
 
 
-def _domain(found: Known, delta: float) -> str:
+def _domain(found: Known, delta: float, rewards: int) -> str:
     if not found.proofs:
         return "nothing was proved"
+    changes = "one" if rewards == 1 else f"{rewards}, whose losses add up"
     arms = ", ".join(f"{arms} arms for {proof.horizon} rounds" for arms, proof in found.proofs)
     how = f", accounted at delta {delta:.3g}" if delta else ""
     costs = [cost for _, proof in found.proofs for every in proof.costs for cost in every]
     noise = "normal" if any(isinstance(cost, Deviations) for cost in costs) else "Laplace"
     ways = ", or ".join(sorted({proof.how for _, proof in found.proofs}))
     return (
-        f"an adversary who sees every release{how}; every reward, also NaN and infinite ones, and every change of one; "
-        f"{ways}; {arms}; one reward at a time; {noise} noise on real numbers, or exact noise"
+        f"an adversary who sees every release{how}; every reward, also NaN and infinite ones, and every change of "
+        f"{changes}; {ways}; {arms}; one reward at a time; {noise} noise on real numbers, or exact noise"
     )
 
 
 def _searched(policy: Policy, verdict: Verdict, found: Known, rounds: int) -> Verdict:
     """The verdict after a search for a witness among the policy's own plays."""
     delta, tried = verdict.delta, min(rounds, witness.ROUNDS)
-    excess = any(proof.tight and proof.epsilon > verdict.claim for _, proof in found.proofs)
+    rewards = policy.rewards_per_user or 1
+    excess = any(proof.tight and rewards * proof.epsilon > verdict.claim for _, proof in found.proofs)
     claim = math.inf if delta else verdict.claim
     try:
         seen = witness.find(policy, claim, rounds=tried)
@@ -268,7 +278,7 @@ def _unknown(verdict: Verdict, found: Known, why: str) -> Verdict:
 def _violated(verdict: Verdict, seen: witness.Witness) -> Verdict:
     shown = {
         "rewards": _text(seen.rewards),
-        "changed": f"reward {seen.changed + 1}, from {seen.rewards[seen.changed]:g} to {seen.value:g}",
+        "changed": _change(seen),
         "arms": "".join(map(str, seen.arms)),
         "event": seen.event,
     }
@@ -282,6 +292,13 @@ def _violated(verdict: Verdict, seen: witness.Witness) -> Verdict:
         witness=shown,
         reason="",
     )
+
+
+def _change(seen: witness.Witness) -> str:
+    first, last = seen.changed[0], seen.changed[-1]
+    if first == last:
+        return f"reward {first + 1}, from {seen.rewards[first]:g} to {seen.value:g}"
+    return f"rewards {first + 1} to {last + 1}, from {_text(seen.rewards[first : last + 1])} to {seen.value:g}"
 
 
 def _with_actions(verdict: Verdict, short: Policy, note: str, horizon: int | None, *, required: bool) -> Verdict:
@@ -307,8 +324,6 @@ def _with_actions(verdict: Verdict, short: Policy, note: str, horizon: int | Non
     little = worst.sequences == 1 or worst.epsilon < FAR_BELOW * verdict.claim
     if little and not required:
         return verdict
-    changed = list(worst.rewards)
-    changed[worst.changed] = 1
     return dataclasses.replace(
         verdict,
         verdict=VACUOUS if little else verdict.verdict,
@@ -318,7 +333,7 @@ def _with_actions(verdict: Verdict, short: Policy, note: str, horizon: int | Non
         released=verdict.epsilon,
         witness={
             "rewards": _text(worst.rewards),
-            "neighbour": _text(changed),
+            "neighbour": _text(worst.neighbour),
             "event": f"actions {_text(worst.actions)}",
             "probabilities": list(worst.probabilities),
         },
@@ -329,11 +344,33 @@ def _with_actions(verdict: Verdict, short: Policy, note: str, horizon: int | Non
 
 
 def _verify_response(policy: Policy, claim: float, delta: float) -> Verdict:
-    """The worst case of one response."""
+    """The worst case of one response, and of a user's responses together, which are made one by one."""
     own = policy.guarantee.epsilon is None  # each user has their own level, and the claim is one of them
-    levels = [claim, 0.1 * claim, 5.0 * claim] if own else [claim]
+    rewards = policy.rewards_per_user or 1
+    claim_each = of_response(claim, delta, rewards) if delta and rewards > 1 else of_reward(claim, rewards)
+    levels = [claim_each, 0.1 * claim_each, 5.0 * claim_each] if own else [claim_each]
     try_out(policy, FEW_ROUNDS)
-    base = Verdict(PROVED, policy.name, claim, delta, None, "exact", "response", None, "one response")
+    verdict = _verify_one(policy, levels, own, delta)
+    if rewards == 1:
+        return verdict
+    worst = verdict.epsilon
+    if worst is not None and math.isfinite(worst):
+        worst = optimal(worst, rewards, delta) if delta and worst > 0.0 else rewards * worst
+    domain = f"{verdict.domain}; {rewards} responses of a user, each made on its own: their losses add up"
+    if delta:
+        domain = f"{verdict.domain}; {rewards} responses of a user, which compose (Kairouz, Oh & Viswanath 2015)"
+        if verdict.verdict == VIOLATED and worst is not None and worst <= claim:
+            verdict = dataclasses.replace(verdict, verdict=NOT_REFUTED, reason="a response exceeds its share alone")
+    if verdict.verdict in (NOT_REFUTED, REFUSED):
+        domain = verdict.domain
+    shown = None if worst is None else _shown(worst)
+    claimed = _shown(rewards * verdict.claim) if own else claim
+    return dataclasses.replace(verdict, claim=claimed, epsilon=shown, domain=domain)
+
+
+def _verify_one(policy: Policy, levels: list[float], own: bool, delta: float) -> Verdict:
+    """The worst case of one response at these levels."""
+    base = Verdict(PROVED, policy.name, levels[0], delta, None, "exact", "response", None, "one response")
     try:
         changed = changed_names(policy)
         pairs = [(local.worst_pair(policy.curator, level if own else None, level, changed), level) for level in levels]

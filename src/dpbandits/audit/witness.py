@@ -1,5 +1,7 @@
 """Looks for two plays that break a claim: the policy itself, on plain rewards that differ in one round.
 
+Where the promise is one for users, they differ in as many rounds in a row as a user has rewards.
+
 The first play shows noisy numbers that are chosen here. In the second play the same numbers are shown, because its
 noise takes up the difference. So both plays show the same, and the ratio of their probability densities at that point
 is known. If something plain differs nevertheless, such as an arm, then no noise hides it, and the loss is infinite. The
@@ -56,12 +58,12 @@ class Play(NamedTuple):
 
 
 class Witness(NamedTuple):
-    """Two sequences of rewards that differ in one round, and what shows it."""
+    """Two sequences of rewards that differ in one round, or in those of a user, and what shows it."""
 
     epsilon: float
     rewards: tuple[float, ...]
-    changed: int  # 0-based round
-    value: float  # what the reward is changed to
+    changed: range  # 0-based rounds
+    value: float  # what these rewards are changed to
     arms: tuple[int, ...]  # that are played
     event: str
     at_once: bool  # whether nothing noisy is shown before it, so that it always happens
@@ -155,6 +157,7 @@ class Stage:
         check(policy.curator, "curator")
         self.policy, self.tape, self.curator = policy, ChosenNoise(Accounts()), policy.curator
         self.played = 0  # rounds
+        self.rewards_per_user = policy.rewards_per_user or 1
         try:  # exact noise of its own comes from the tape too
             functions = read_curator(policy.curator)
             self.curator = substituted(policy.curator, functions, {SystemNoise: self.tape})
@@ -291,20 +294,21 @@ def find(policy: Policy, claim: float, *, rounds: int = ROUNDS, few: bool = Fals
             values = SPECIAL[: 2 if few or number > 2 else None]
             found = _worst(stage, rewards, first, values, claim) if first.certain else None
             if found:
-                other = [*rewards[: found.changed], found.value, *rewards[found.changed + 1 :]]
+                other = _changed(rewards, found.changed, found.value)
                 stage.check_repeatable(rewards, other, first, tape)
                 return found
     return None
 
 
 def _worst(stage: Stage, rewards: list[float], first: Play, values: Sequence[float], claim: float) -> Witness | None:
-    """The largest loss of changing one reward of this play, if it is above the claim."""
+    """The largest loss of changing one reward of this play, or those of one user, if it is above the claim."""
     worst: Witness | None = None
-    for changed in range(len(rewards)):
+    for start in range(len(rewards)):
+        changed = range(start, min(start + stage.rewards_per_user, len(rewards)))
         for value in values:
-            if value == rewards[changed] or stage.played > MOST_PLAYED:
+            if all(value == rewards[t] for t in changed) or stage.played > MOST_PLAYED:
                 continue
-            second = stage.play([*rewards[:changed], value, *rewards[changed + 1 :]], [1.0], first.numbers)
+            second = stage.play(_changed(rewards, changed, value), [1.0], first.numbers)
             if not second.certain:
                 continue
             found = loss(first, second)
@@ -316,6 +320,10 @@ def _worst(stage: Stage, rewards: list[float], first: Play, values: Sequence[flo
                 if math.isinf(epsilon):
                     return worst
     return worst
+
+
+def _changed(rewards: list[float], changed: range, value: float) -> list[float]:
+    return [*rewards[: changed.start], *(value for _ in changed), *rewards[changed.stop :]]
 
 
 def _same(one: Play, two: Play) -> bool:

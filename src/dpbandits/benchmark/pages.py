@@ -56,7 +56,7 @@ def _profile(scores: Scores) -> Panel:
         ratios = scores.ratios(score.policy)
         share = np.searchsorted(ratios, TAUS * (1 + 1e-12), side="right") / max(ratios.size, 1)
         lines.append(Line(score.policy, TAUS, share))
-    title = f"Performance profile at {scores.horizon:,} rounds: share of cells within a factor of the best"
+    title = f"Performance profile at {scores.horizon:,} rounds"
     return Panel("profile", title, lines, "factor τ", "share of cells with regret <= τ × best", log_y=False)
 
 

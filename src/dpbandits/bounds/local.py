@@ -54,8 +54,11 @@ SUB_GAUSSIAN_SLOPE, GAUSSIAN_SLOPE = 0.0765 / math.e, 0.2066 / math.e
 
 
 def bit_policies() -> tuple[str, ...]:
-    """The policies that see only randomised responses to rewards in [0, 1], one bit for each reward."""
-    curators = {name: lookup.sample(name).curator for name in lookup.names()}
+    """The consistent policies that see only randomised responses to rewards in [0, 1], one bit for each reward.
+
+    A policy that stops and may be wrong for ever is not consistent.
+    """
+    curators = {name: lookup.sample(name).curator for name in lookup.names() if not lookup.traits(name).stops}
     return tuple(name for name, one in curators.items() if isinstance(one, LocalBernoulli) and not one.sigmoid)
 
 

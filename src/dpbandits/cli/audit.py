@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpbandits.cli.progress import working
-from dpbandits.cli.shared import Number, app, echo, named_options
+from dpbandits.cli.shared import Number, app, echo, named_options, whole
 from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ def _shared_options() -> list[click.Parameter]:
         click.Option(["--epsilon"], metavar="E", help="Epsilon of the policy or curator."),
         click.Option(
             ["--option", "options"], multiple=True, metavar="NAME=VALUE", help="Option of the policy; repeatable."
+        ),
+        click.Option(
+            ["--rewards-per-user"], type=Number(), help="The most rewards of one user: the promise is one for users."
         ),
         click.Option(["--claim"], type=Number(), help="The epsilon to check.  [default: the guaranteed one]"),
         click.Option(["--delta"], type=Number(), help="The delta to check.  [default: the guaranteed one]"),
@@ -80,15 +83,16 @@ def policy(name: str, **given: Any) -> None:
 def curator(name: str, **given: Any) -> None:
     """Check the guarantee of the curator NAME.
 
-    With exact noise, for deployment: randomised-response, bernoulli, laplace, sigmoid-bernoulli, sigmoid-laplace. With
-    floating-point noise, as in simulations: simulated-bernoulli, simulated-laplace.
+    With exact noise, for deployment: randomised-response, bernoulli, laplace, piecewise, sigmoid-bernoulli,
+    sigmoid-laplace. With floating-point noise, as in simulations: simulated-bernoulli, simulated-laplace.
     """
     from dpbandits.audit import responder, verify_curator
 
     if given["epsilon"] is None:
         raise InputError("epsilon", f"is required by {name}, got none")
-    if given["options"] or given["horizon"] is not None:
-        raise InputError("option", f"and horizon are not parameters of a curator, got them for {name}")
+    if given["options"] or given["horizon"] is not None or given["rewards_per_user"] is not None:
+        what = "horizon and rewards_per_user"
+        raise InputError("option", f"and {what} are not parameters of a curator, got them for {name}")
     if given["exact"]:
         _refuse_trials(given)
         _report(lambda: verify_curator(name, given["epsilon"], given["claim"]), given["as_json"])
@@ -124,6 +128,7 @@ def _policy(name: Any, given: dict[str, Any]) -> Verdict:
 
     asked = {key: given[key] for key in ("horizon", "claim", "delta", "view")}
     asked |= {"epsilon": _epsilon(given), "options": named_options(given["options"])}
+    asked |= {"rewards_per_user": whole("rewards_per_user", given["rewards_per_user"])}
     if not given["exact"]:
         return attack(name, **asked, **_game(given))
     _refuse_trials(given)

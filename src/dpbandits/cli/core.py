@@ -62,7 +62,9 @@ def policies(as_json: bool) -> None:
     help="python plays what the compiler refuses, slowly; the numbers are the same.",
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Folder for the trace (Parquet), the summary and a figure."
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for the trace (Parquet), the summary and a figure (SVG, PNG, PDF).",
 )
 @as_json
 def simulate(
@@ -148,6 +150,8 @@ def _summary(trace: Trace) -> None:
     found = f"found in {trace.found} of {plural(trace.runs, 'run')}"
     best = f"{shortened(', '.join(trace.best_arms), 60)}, {found}; " if trace.simulation.arms.named else ""
     echo(f"best arm    {best}{100 * final['best_arm_fraction']:.2f} % of rounds")
+    if trace.stops is not None:
+        echo(f"known       to {trace.stops}")
     echo(f"guarantee   {_promise(promise)}")
     compiled = compiling.seconds()
     share = f", of which {duration(compiled)} compiling" if compiled >= 0.01 else ""
@@ -179,8 +183,10 @@ def _promise(promise: dict[str, Any]) -> str:
 def _write(trace: Trace, out: Path) -> None:
     import matplotlib
 
+    from dpbandits.plotting import save
+
     matplotlib.use("Agg")
     trace.save(out / "trace.parquet")
     (out / "summary.json").write_text(json.dumps(trace.to_json(), allow_nan=False))
-    trace.plot().figure.savefig(out / "regret.png", dpi=300)  # type: ignore[union-attr]
-    echo(f"written: {out}/trace.parquet, summary.json, regret.png", err=True)
+    save(trace.plot().figure, out / "regret")  # type: ignore[arg-type]  # never a part of a figure
+    echo(f"written: {out}/trace.parquet, summary.json, regret.svg, regret.png, regret.pdf", err=True)

@@ -45,8 +45,18 @@ out_option = click.option(
 )
 @click.option("--epsilon", metavar="E", help="One value, a list 0.1,1 or a range 0.1:10.  [default: 0.05 to 10]")
 @click.option("--curve", is_flag=True, help="With one epsilon: play multiples of it too.")
+@click.option(
+    "--rewards-per-user", type=Number(), metavar="M", help="The most rewards of one user: epsilon is then the user's."
+)
 @click.option("--reward-range", metavar="LOW,HIGH", help="Rewards are clipped to it, and mapped to [0, 1].")
 @click.option("--unit", default="rewards", show_default=True, metavar="WORD", help="What rewards are, such as clicks.")
+@click.option(
+    "--confidence",
+    default="95%",
+    show_default=True,
+    metavar="SHARE",
+    help="Of a test that ends when the best arm is known: how many users does it need?",
+)
 @click.option("--theory", is_flag=True, help="Add what theorems say in the long run.")
 @click.option(
     "--budget",

@@ -39,7 +39,10 @@ class _State:
     def words(self) -> str:
         since, now = self.compiling_since, time.monotonic()
         if since is not None:
-            return f"{self.what}: compiling ... {duration(now - since)}"
+            from dpbandits.simulation import compiling
+
+            stopping = "; then it stops (Ctrl-C again: now)" if compiling.stopping else ""
+            return f"{self.what}: compiling ... {duration(now - since)}{stopping}"
         spent = now - self.started
         if not self.total:
             return f"{self.what}: {duration(spent)} so far"

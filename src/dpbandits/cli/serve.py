@@ -33,6 +33,8 @@ config_option = click.option("--config", help="A TOML file with settings.")
 @click.option("--log-format", metavar="json|console", help="[default: console]")
 @click.option("--access-log", is_flag=True, default=None, help="Log every request, and not only those that fail.")
 @click.option("--rate-limit", help="Requests a second, for each key or address.  [default: no limit]")
+@click.option("--demo", is_flag=True, default=None, help="Open the demo shop, at /demo.")
+@click.option("--allow-origin", "allow_origins", multiple=True, help="A page that may decide and answer from browsers.")
 @config_option
 @click.option("--check", is_flag=True, help="Say what is wrong with the settings, and do not serve.")
 def serve(config: str | None, check: bool, **flags: Any) -> None:
@@ -40,6 +42,7 @@ def serve(config: str | None, check: bool, **flags: Any) -> None:
 
     Every setting can also be given as DPBANDITS_NAME in the environment, or in a TOML file.
     """
+    flags["allow_origins"] = list(flags["allow_origins"]) or None
     settings = _settings(config, **flags)
     from dpbandits.service import serving
 
@@ -128,11 +131,12 @@ def revoke(id: str, store: str | None, config: str | None) -> None:
 def rotate(keys: str | None, config: str | None) -> None:
     """Renew the secret that signs tokens. Tokens that are out stay valid; a running server notices within seconds."""
     settings = _settings(config, keys=keys)
-    from dpbandits.service.keyring import Keyring
+    from dpbandits.service.keyring import Keyring, alone
 
     if not settings.keys.exists():
         raise InputError("keys", f"must be the file of a server, got {settings.keys}, which does not exist")
-    Keyring.open(settings.keys).rotated(settings.keys)
+    with alone(settings.keys):
+        Keyring.open(settings.keys).rotated(settings.keys)
     click.echo(f"renewed the token key in {settings.keys}")
 
 
@@ -148,8 +152,8 @@ def _settings(config: str | None, **flags: Any) -> ServerSettings:
 def _opened(store: str | None, config: str | None) -> Any:
     """A transaction on the store, whose tables are up to date."""
     settings = _settings(config, store=store)
-    from dpbandits.service.store import Store
+    from dpbandits.service.store import Database
 
-    opened = Store(settings.store)
+    opened = Database(settings.store)
     opened.migrate()
     return opened.engine.begin()

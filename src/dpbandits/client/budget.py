@@ -8,6 +8,9 @@ from fractions import Fraction
 from dpbandits.errors import InputError
 from dpbandits.exact import Exactly, rational
 
+#: What was spent may have so many digits. Many charges with denominators of their own would make it grow for ever.
+_MAX_DIGITS = 4000
+
 
 class BudgetError(InputError):
     """A response would cost more than is left. The error depends on what was spent, never on the reward."""
@@ -44,4 +47,7 @@ class Budget:
             raise BudgetError(
                 "epsilon", f"must be at most {self.left}, what is left of the budget of {self.limit}, got {epsilon}"
             )
-        return replace(self, spent=self.spent + epsilon)
+        spent = self.spent + epsilon
+        if max(spent.numerator, spent.denominator) >= 10**_MAX_DIGITS:
+            raise InputError("epsilon", f"must not make the sum longer than {_MAX_DIGITS} digits, got {epsilon}")
+        return replace(self, spent=spent)

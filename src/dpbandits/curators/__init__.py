@@ -5,9 +5,11 @@ from dpbandits.curators.batches import BatchLikelihood, RunningSum
 from dpbandits.curators.heterogeneous import HeterogeneousBernoulli, HeterogeneousLaplace
 from dpbandits.curators.hybrid import Hybrid, HybridOfAll
 from dpbandits.curators.interval import Interval
+from dpbandits.curators.intervals import interval
 from dpbandits.curators.lazy import Lazy
 from dpbandits.curators.leveled import BinnedBernoulli, WeightedBernoulli, WeightedLaplace
 from dpbandits.curators.local import LocalBernoulli, LocalLaplace
+from dpbandits.curators.piecewise import LocalPiecewise
 from dpbandits.curators.plain import Plain
 from dpbandits.curators.tree import Tree
 
@@ -24,9 +26,11 @@ __all__ = [
     "Lazy",
     "LocalBernoulli",
     "LocalLaplace",
+    "LocalPiecewise",
     "Plain",
     "RunningSum",
     "Tree",
     "WeightedBernoulli",
     "WeightedLaplace",
+    "interval",
 ]

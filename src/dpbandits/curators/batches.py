@@ -8,15 +8,12 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from dpbandits.checks import at_least, positive
-from dpbandits.curators.common import Trusted
+from dpbandits.curators.batch import ByStint
+from dpbandits.curators.likelihood import MostLikely
 from dpbandits.mechanisms import laplace
-from dpbandits.numerics import d_eps, d_eps_slope, d_eps_upper, newton_step, unit
+from dpbandits.numerics import d_eps, d_eps_slope, d_eps_upper, unit
 from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.protocols import Environment
 from dpbandits.types import Floats, Integers, Rng
-
-LOW, HIGH = 1e-9, 1.0 - 1e-9  # estimates of a mean are not closer to 0 and 1 than this
-STEPS = 60  # of Newton's method, or halvings
 
 
 class BatchesFields(NamedTuple):
@@ -31,7 +28,7 @@ class BatchesFields(NamedTuple):
     sums: Floats  # (arms, most): the noisy sum of each
 
 
-class Batches(Trusted, BatchesFields):
+class Batches(ByStint, BatchesFields):
     """What both curators do alike: the noisy sum of each closed stint is released once, and kept.
 
     Every reward is in one stint, whose sum moves by at most 1 with it, so noise of scale 1/epsilon makes everything
@@ -40,7 +37,6 @@ class Batches(Trusted, BatchesFields):
 
     __slots__ = ()
 
-    by_stint = True
     counts_ahead = False
 
     @classmethod
@@ -52,10 +48,6 @@ class Batches(Trusted, BatchesFields):
 
     def guarantee(self) -> Guarantee:
         return Guarantee.central(self.epsilon)
-
-    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
-        self.raw_counts[arm] += 1
-        self.raw_sums[arm] += unit(response)
 
     def close(self, arm: int, rng: Rng) -> None:
         n, most = self.raw_counts[arm], self.sizes.shape[1]
@@ -71,11 +63,6 @@ class Batches(Trusted, BatchesFields):
         self.raw_counts[arm] = 0
         self.raw_sums[arm] = 0.0
 
-    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        self.raw_counts[arm] += n
-        self.raw_sums[arm] += environment.total(arm, n, rewards)
-        return n
-
     def average(self, arm: int) -> float:
         """The sum of all noisy sums, divided by the rewards in them."""
         total = 0.0
@@ -85,9 +72,6 @@ class Batches(Trusted, BatchesFields):
 
     def lowest(self, arm: int, ahead: int) -> float:
         return -math.inf
-
-    def samples(self, arm: int, ahead: int) -> float:
-        return float(self.counts[arm])
 
 
 class RunningSum(Batches):
@@ -116,7 +100,7 @@ class RunningSum(Batches):
         return d_eps_upper(self.mean(arm), budget / self.counts[arm], self.epsilon)
 
 
-class BatchLikelihood(Batches):
+class BatchLikelihood(MostLikely, Batches):
     """The curator of DP-GLR-IMED: the joint likelihood of all noisy sums.
 
     Up to a saddle-point approximation, minus the log-likelihood of a noisy sum S of n rewards is n d_eps(S/n, mean),
@@ -134,26 +118,18 @@ class BatchLikelihood(Batches):
 
     __slots__ = ()
 
-    def mean(self, arm: int) -> float:
-        """The mean at which the misfit is least: Newton's method, with halving where it would leave the bracket."""
-        low, high = LOW, HIGH
-        mean = min(max(self.average(arm), 0.01), 0.99)
-        for _ in range(STEPS):
-            slope, bend = 0.0, 0.0
-            for batch in range(self.batches[arm]):
-                n = self.sizes[arm, batch]
-                first, second = d_eps_slope(self.sums[arm, batch] / n, mean, self.epsilon)
-                slope += n * first
-                bend += n * second
-            if slope > 0.0:
-                high = mean
-            else:
-                low = mean
-            step = newton_step(mean, slope, bend, low, high)
-            mean += step
-            if abs(step) <= 1e-12:
-                break
-        return mean
+    def guess(self, arm: int) -> float:
+        return min(max(self.average(arm), 0.01), 0.99)
+
+    def score(self, arm: int, mean: float) -> tuple[float, float]:
+        """The first and second derivative of the misfit."""
+        slope, bend = 0.0, 0.0
+        for batch in range(self.batches[arm]):
+            n = self.sizes[arm, batch]
+            first, second = d_eps_slope(self.sums[arm, batch] / n, mean, self.epsilon)
+            slope += n * first
+            bend += n * second
+        return slope, bend
 
     def misfit(self, arm: int, mean: float) -> float:
         total = 0.0

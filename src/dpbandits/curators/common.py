@@ -14,7 +14,7 @@ from dpbandits.numerics import sigmoid, unit
 from dpbandits.protocols import Environment
 from dpbandits.types import Floats, Integers, Rng
 
-__all__ = ["Averaging", "Local", "PerResponse", "Trusted"]
+__all__ = ["Averaging", "Local", "PerResponse", "Released", "Trusted"]
 
 
 class _Counting(Protocol):
@@ -68,6 +68,39 @@ class Trusted(PerResponse):
         return True
 
 
+class Released(Trusted):
+    """An arm's mean is released when its rewards reach a number that is known before, and kept in ``means``.
+
+    The curators have ``due`` (how many more rewards that takes), ``take`` (so many rewards, with this sum) and
+    ``release`` (if it is due).
+    """
+
+    __slots__ = ()
+
+    def add(self: Any, arm: int, response: float, level: float, rng: Rng) -> None:
+        self.take(arm, 1, unit(response))
+        self.release(arm, rng)
+
+    def absorb(self: Any, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
+        played = 0
+        while played < n:
+            step = min(n - played, self.due(arm))
+            if self.mean(arm) <= line:
+                step = 1  # the mean may change after one round
+            self.take(arm, step, environment.total(arm, step, rewards))
+            self.release(arm, noise)
+            played += step
+            if self.mean(arm) <= line:
+                break
+        return played
+
+    def mean(self: Any, arm: int) -> float:
+        return self.means[arm]
+
+    def lowest(self: Any, arm: int, ahead: int) -> float:
+        return self.means[arm] if ahead < self.due(arm) else -math.inf
+
+
 class _Bounding(Protocol):
     @property
     def sigmoid(self) -> bool: ...
@@ -90,6 +123,8 @@ class Local(Averaging):
     """Each device makes a private response of its reward. With the field ``sigmoid`` any real reward is allowed."""
 
     __slots__ = ()
+
+    mechanism = "bernoulli"  # what devices do, as clients are told
 
     def bounded(self: _Bounding, reward: float) -> float:
         """The number in [0, 1] that the device makes private."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from dpbandits.checks import MAX_EXACT_INT, at_least, flag, fraction, known, positive
-from dpbandits.curators.common import Trusted
+from dpbandits.curators.common import Released
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import laplace
-from dpbandits.numerics import unit
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.privacy.release_points import CONSTANT, EXACT, SCHEDULES, interval_rate, next_release
-from dpbandits.protocols import Environment
 from dpbandits.types import Floats, Integers, Rng
 
 
@@ -43,7 +40,7 @@ class IntervalFields(NamedTuple):
     means: Floats
 
 
-class Interval(Trusted, IntervalFields):
+class Interval(Released, IntervalFields):
     """The curator of DP-UCB-INT: at n rewards, the mean with noise of scale n^(v/2-1), that is n^(-v/2)-private.
 
     A mean is released when the count *reaches* a new release point, and kept. (As printed it is drawn anew in every
@@ -105,44 +102,24 @@ class Interval(Trusted, IntervalFields):
         promise = Guarantee.central(self.epsilon, self.delta)
         return promise.under(f"at most {self.most_rounds} rounds") if self.most_rounds else promise
 
-    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
-        self.pulls[arm] += 1
-        self.raw_sums[arm] += unit(response)
-        self.release(arm, rng)
+    def due(self, arm: int) -> int:
+        return self.release_points[arm] - self.pulls[arm]
+
+    def take(self, arm: int, n: int, total: float) -> None:
+        """Take n rewards with this sum."""
+        self.pulls[arm] += n
+        self.raw_sums[arm] += total
 
     def release(self, arm: int, rng: Rng) -> None:
         """Release the arm's mean if its count has reached the next release point."""
-        n = self.pulls[arm]
-        if n >= self.release_points[arm]:
+        if self.due(arm) <= 0:
+            n = self.pulls[arm]
             self.means[arm] = laplace(self.raw_sums[arm], 1.0, float(n) ** (-0.5 * self.v), rng) / n
             self.counts[arm] = n
             self.release_points[arm] = next_release(n, self.rate, self.v, self.schedule)
 
-    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        played = 0
-        while played < n:
-            step = min(n - played, self.release_points[arm] - self.pulls[arm])
-            if self.mean(arm) <= line:
-                step = 1  # the mean may change after one round
-            self.pulls[arm] += step
-            self.raw_sums[arm] += environment.total(arm, step, rewards)
-            self.release(arm, noise)
-            played += step
-            if self.mean(arm) <= line:
-                break
-        return played
-
-    def mean(self, arm: int) -> float:
-        return self.means[arm]
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        if self.pulls[arm] + ahead < self.release_points[arm]:
-            return self.means[arm]
-        return -math.inf
-
     def samples(self, arm: int, ahead: int) -> float:
-        n = self.pulls[arm] + ahead
-        return float(self.counts[arm] if n < self.release_points[arm] else n)
+        return float(self.counts[arm] if ahead < self.due(arm) else self.pulls[arm] + ahead)
 
     def width(self, arm: int, confidence: float, ahead: int) -> float:
         return confidence * self.samples(arm, ahead) ** (0.5 * self.v - 1.0) if self.covers else 0.0

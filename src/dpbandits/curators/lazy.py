@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from dpbandits.checks import positive
-from dpbandits.curators.common import Trusted
+from dpbandits.curators.common import Released
 from dpbandits.mechanisms import laplace
-from dpbandits.numerics import unit
 from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.protocols import Environment
 from dpbandits.types import Floats, Integers, Rng
 
 
@@ -26,7 +23,7 @@ class LazyFields(NamedTuple):
     means: Floats
 
 
-class Lazy(Trusted, LazyFields):
+class Lazy(Released, LazyFields):
     """The curator of Anytime-Lazy-UCB and Lazy-DP-TS: the mean of 1, 2, 4 .. new rewards of an arm, with Laplace noise.
 
     Unlike ``Batch`` it does not ask for whole stints: another arm may be played while the buffer fills. Every reward is
@@ -51,47 +48,25 @@ class Lazy(Trusted, LazyFields):
         return Guarantee.central(self.epsilon)
 
     def due(self, arm: int) -> int:
-        """How many rewards the next release of this arm has."""
-        return max(2 * self.counts[arm], 1)
+        return max(2 * self.counts[arm], 1) - self.buffered[arm]
 
-    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
-        self.buffered[arm] += 1
-        self.raw_sums[arm] += unit(response)
-        self.release(arm, rng)
+    def take(self, arm: int, n: int, total: float) -> None:
+        """Take n rewards with this sum."""
+        self.buffered[arm] += n
+        self.raw_sums[arm] += total
 
     def release(self, arm: int, rng: Rng) -> None:
         """Release the mean of the buffer if it is full."""
-        n = self.buffered[arm]
-        if n >= self.due(arm):
+        if self.due(arm) <= 0:
+            n = self.buffered[arm]
             self.means[arm] = laplace(self.raw_sums[arm], 1.0, self.epsilon, rng) / n
             self.counts[arm] = n
             self.buffered[arm] = 0
             self.raw_sums[arm] = 0.0
 
-    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        played = 0
-        while played < n:
-            step = min(n - played, self.due(arm) - self.buffered[arm])
-            if self.mean(arm) <= line:
-                step = 1  # only the first round is sure
-            self.buffered[arm] += step
-            self.raw_sums[arm] += environment.total(arm, step, rewards)
-            self.release(arm, noise)
-            played += step
-            if self.mean(arm) <= line:
-                break
-        return played
-
-    def mean(self, arm: int) -> float:
-        return self.means[arm]
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return self.means[arm] if self.buffered[arm] + ahead < self.due(arm) else -math.inf
-
     def samples(self, arm: int, ahead: int) -> float:
         """After a release the count is what was due; after k more, 2^k as much, and never more than all rewards."""
-        n = self.buffered[arm] + ahead
-        return float(self.counts[arm] if n < self.due(arm) else max(n, self.due(arm)))
+        return float(self.counts[arm] if ahead < self.due(arm) else self.buffered[arm] + ahead)
 
     def width(self, arm: int, confidence: float, ahead: int) -> float:
         return confidence / (self.epsilon * self.samples(arm, ahead))

@@ -8,134 +8,46 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from dpbandits.checks import at_least
-from dpbandits.curators.common import Local
-from dpbandits.curators.heterogeneous import BLOCK, MAX_LEVELS, OWN_LEVEL
-from dpbandits.draws import rounds_within, successes
-from dpbandits.mechanisms import attenuate, attenuation, convert_to_bernoulli, laplace
-from dpbandits.numerics import GRID, kl, newton_step, on_grid
-from dpbandits.privacy.guarantee import IN_RANGE, Guarantee
-from dpbandits.protocols import NO_LINE, Environment
+from dpbandits.curators.bits import MAX_LEVELS, BitsAtLevels, LaplaceAtLevels
+from dpbandits.curators.likelihood import HIGH, LOW, STEPS, MostLikely
+from dpbandits.mechanisms import attenuate
+from dpbandits.numerics import kl
 from dpbandits.types import Floats, Rng
 
-ANYBODY = 1e-300  # the least level above 0
-LOW, HIGH = 1e-9, 1.0 - 1e-9  # estimates of a mean are not closer to 0 and 1 than this
-STEPS = 60  # of Newton's method, or halvings
 
+class ByWeight:
+    """A response tells of the mean as much as some number of rewards does, its weight.
 
-class BitsAtLevels(Local):
-    """One private bit at each user's own level. The field ``weights`` is by arm: the sum of squared attenuations.
-
-    A bit with attenuation s is 1 with probability 1/2 + (mean - 1/2) s. It tells as much of the mean as s^2 rewards do.
-    What is kept of the bits, and what the released mean is, the curators below say. ``slack`` is positive while the
-    released mean is above a line, and each bit changes it by a known amount.
+    The field ``weights`` is their sum by arm.
     """
 
     __slots__ = ()
 
-    counts_ahead = False  # how much a response tells is known when it comes
-
-    def guarantee(self) -> Guarantee:
-        return Guarantee.local(None, IN_RANGE).under(OWN_LEVEL)
-
-    def respond(self: Any, reward: float, level: float, rng: Rng) -> float:
-        if level <= 0.0:
-            return math.nan
-        return convert_to_bernoulli(self.bounded(reward), level, rng)
-
-    def accepts(self, response: float) -> bool:
-        return response in (0.0, 1.0)
-
-    def add(self: Any, arm: int, response: float, level: float, rng: Rng) -> None:
-        if level > 0.0:
-            self.take(arm, response, 1.0 - response, attenuation(level))
+    def heard(self: Any, arm: int) -> bool:
+        """Whether there is a mean."""
+        return self.weights[arm] > 0.0
 
     def ready(self: Any, arm: int, confidence: float) -> bool:
-        return self.weights[arm] > 0.0
+        return self.heard(arm)
 
     def samples(self: Any, arm: int, ahead: int) -> float:
         return self.weights[arm] + ahead
 
-    def absorb(self: Any, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        """As one by one; but a bit depends on the reward only through its mean.
 
-        Where there are few levels, as many rounds as will rarely bring the mean down to the line are drawn at once.
-        """
-        played = 0
-        while played < n:
-            step = self.safe_rounds(environment, arm, n - played, line) if n - played > BLOCK else 0
-            if step > BLOCK:
-                played += self.add_many(environment, arm, step, line, noise)
-            else:
-                played += self.add_few(environment, arm, min(BLOCK, n - played), line, rewards, noise)
-            if line > NO_LINE and self.weights[arm] > 0.0 and self.slack(arm, line) <= 0.0:
-                break
-        return played
+class WeightedMean(ByWeight):
+    """The weighted mean. Evidence against a mean q is 2 W (q - mean)^2. The field ``sums`` has responses by weight."""
 
-    def safe_rounds(self: Any, environment: Environment, arm: int, most: int, line: float) -> int:
-        """How many rounds will rarely bring the mean down to ``line``, in any order of their bits; 0 is unknown."""
-        slopes, share = environment.population.bit_slopes(ANYBODY)
-        if len(slopes) == 0 or len(slopes) > MAX_LEVELS or not self.separate(slopes):
-            return 0
-        if line <= NO_LINE:
-            return most
-        mean, drift, variance = environment.unit_means[arm], 0.0, 0.0
-        for j in range(len(slopes)):
-            one = share / len(slopes) * attenuate(mean, slopes[j])
-            zero = share / len(slopes) - one
-            loss_of_one = max(-self.change(line, slopes[j], 1.0), 0.0)
-            loss_of_zero = max(-self.change(line, slopes[j], 0.0), 0.0)
-            drift += one * loss_of_one + zero * loss_of_zero
-            variance += one * loss_of_one * loss_of_one + zero * loss_of_zero * loss_of_zero
-        slack = self.slack(arm, line) if self.weights[arm] > 0.0 else 0.0
-        if slack <= 0.0 or variance <= 0.0:
-            return 0 if slack <= 0.0 else most
-        return int(min(rounds_within(slack, drift, variance), float(most)))
+    __slots__ = ()
 
-    def add_few(self: Any, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        """Play up to n rounds, until the mean is no longer above ``line``; how many that took."""
-        mean = environment.unit_means[arm]
-        for played in range(1, n + 1):
-            slope = environment.population.bit_slope(ANYBODY, rewards)
-            one = 1.0 if noise.random() < attenuate(mean, slope) else 0.0
-            if slope > 0.0:
-                self.take(arm, one, 1.0 - one, slope)
-                if line > NO_LINE and self.slack(arm, line) <= 0.0:
-                    return played
-        return n
+    def mean(self: Any, arm: int) -> float:
+        return self.sums[arm] / self.weights[arm]
 
-    def add_many(self: Any, environment: Environment, arm: int, n: int, line: float, rng: Rng) -> int:
-        """``add_few``, drawn at once: the users at each level, then their bits, and the order only if it can matter."""
-        mean, (slopes, share) = environment.unit_means[arm], environment.population.bit_slopes(ANYBODY)
-        ones, zeros = self.scratch[0], self.scratch[1]
-        left, loss = successes(n, share, rng), 0.0
-        for j in range(len(slopes)):
-            here = successes(int(left), 1.0 / (len(slopes) - j), rng)
-            left -= here
-            ones[j] = successes(int(here), attenuate(mean, slopes[j]), rng)
-            zeros[j] = here - ones[j]
-            if line > NO_LINE:
-                loss += ones[j] * max(-self.change(line, slopes[j], 1.0), 0.0)
-                loss += zeros[j] * max(-self.change(line, slopes[j], 0.0), 0.0)
-        if line <= NO_LINE or loss < self.slack(arm, line) * (1.0 - 1e-9):
-            for j in range(len(slopes)):
-                self.take(arm, ones[j], zeros[j], slopes[j])
-            return n
-        for played in range(1, n + 1):
-            place = rng.random() * (n - played + 1)
-            for j in range(len(slopes)):
-                if place < ones[j]:
-                    ones[j] -= 1.0
-                    self.take(arm, 1.0, 0.0, slopes[j])
-                    break
-                place -= ones[j]
-                if place < zeros[j]:
-                    zeros[j] -= 1.0
-                    self.take(arm, 0.0, 1.0, slopes[j])
-                    break
-                place -= zeros[j]
-            if self.slack(arm, line) <= 0.0:
-                return played
-        return n
+    def misfit(self: Any, arm: int, mean: float) -> float:
+        off = mean - self.mean(arm)
+        return 2.0 * self.weights[arm] * off * off
+
+    def upper(self: Any, arm: int, budget: float) -> float:
+        return self.mean(arm) + math.sqrt(0.5 * budget / self.weights[arm])
 
 
 class WeightedFields(NamedTuple):
@@ -147,10 +59,10 @@ class WeightedFields(NamedTuple):
     scratch: Floats  # (2, MAX_LEVELS): ones and zeros at each level, while many bits are drawn at once
 
 
-class WeightedBernoulli(BitsAtLevels, WeightedFields):
+class WeightedBernoulli(WeightedMean, BitsAtLevels, WeightedFields):
     """The mean of the debiased bits, each with the weight s^2, the inverse of its variance up to a factor.
 
-    Evidence against a mean q is 2 W (q - mean)^2. This covers: the term of a bit in W (mean - mu) lies in an interval
+    The evidence 2 W (q - mean)^2 covers: the term of a bit in W (mean - mu) lies in an interval
     of length s, so by Hoeffding's inequality P(mean >= mu + z) <= exp(-2 W z^2), whatever the rewards in [0, 1] are.
 
     >>> curator, rng = WeightedBernoulli.start(2), np.random.default_rng(0)
@@ -180,20 +92,6 @@ class WeightedBernoulli(BitsAtLevels, WeightedFields):
         """By how much a bit changes the slack."""
         return slope * (bit - 0.5 + (0.5 - line) * slope)
 
-    def separate(self, slopes: Floats) -> bool:
-        """Whether the slack changes as ``change`` says, for any bits."""
-        return True
-
-    def mean(self, arm: int) -> float:
-        return self.sums[arm] / self.weights[arm]
-
-    def misfit(self, arm: int, mean: float) -> float:
-        off = mean - self.mean(arm)
-        return 2.0 * self.weights[arm] * off * off
-
-    def upper(self, arm: int, budget: float) -> float:
-        return self.mean(arm) + math.sqrt(0.5 * budget / self.weights[arm])
-
 
 class BinnedFields(NamedTuple):
     """The fields of ``BinnedBernoulli``."""
@@ -206,7 +104,7 @@ class BinnedFields(NamedTuple):
     scratch: Floats  # (2, MAX_LEVELS): ones and zeros at each level, while many bits are drawn at once
 
 
-class BinnedBernoulli(BitsAtLevels, BinnedFields):
+class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
     """The likelihood of all bits, counted in bins of their attenuation.
 
     Minus the log-likelihood of the bits of a bin with n responses, c of them 1, and mean attenuation s, is
@@ -272,21 +170,6 @@ class BinnedBernoulli(BitsAtLevels, BinnedFields):
             shared += 1 if self.bin(slopes[j]) == self.bin(slopes[j - 1]) else 0
         return shared == 0
 
-    def mean(self, arm: int) -> float:
-        """The mean at which the misfit is least: Newton's method, with halving where it would leave the bracket."""
-        low, high, mean = LOW, HIGH, 0.5
-        for _ in range(STEPS):
-            slope, bend = self.score(arm, mean)
-            if slope > 0.0:
-                high = mean
-            else:
-                low = mean
-            step = newton_step(mean, slope, bend, low, high)
-            mean += step
-            if abs(step) <= 1e-12:
-                break
-        return mean
-
     def misfit(self, arm: int, mean: float) -> float:
         total = 0.0
         for place in range(self.ones.shape[1]):
@@ -318,11 +201,11 @@ class WeightedLaplaceFields(NamedTuple):
     weights: Floats  # (arms,)
 
 
-class WeightedLaplace(Local, WeightedLaplaceFields):
+class WeightedLaplace(WeightedMean, LaplaceAtLevels, WeightedLaplaceFields):
     """Laplace noise at each user's own level, each response with the weight w = e^2 / (e^2 + 8), the inverse variance.
 
-    A response at level e has a variance of at most 1/4 + 2/e^2 = 1/(4w), so it tells as much as w rewards do. Evidence
-    against a mean q is 2 W (q - mean)^2. For small deviations this covers as for bits. Laplace noise has heavier tails,
+    A response at level e has a variance of at most 1/4 + 2/e^2 = 1/(4w), so it tells as much as w rewards do. For
+    small deviations the evidence covers as for bits. Laplace noise has heavier tails,
     but the weighted noise has a scale of at most 0.18, so for deviations of up to 1/2 the exponent is off by at most 7
     %.
 
@@ -334,43 +217,13 @@ class WeightedLaplace(Local, WeightedLaplaceFields):
 
     __slots__ = ()
 
-    counts_ahead = False
-    steps = int(GRID)
-
     @classmethod
     def start(cls, arms: int) -> Self:
         """A fresh curator."""
         return cls(False, *np.zeros((2, arms)))
-
-    def guarantee(self) -> Guarantee:
-        return Guarantee.local(None, IN_RANGE).under(OWN_LEVEL)
-
-    def respond(self, reward: float, level: float, rng: Rng) -> float:
-        if level <= 0.0:
-            return math.nan
-        return laplace(on_grid(self.bounded(reward)), 1.0, level, rng)
-
-    def accepts(self, response: float) -> bool:
-        return math.isfinite(response)
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
         if level > 0.0:
             weight = 1.0 / (1.0 + 8.0 / (level * level))
             self.sums[arm] += weight * response
             self.weights[arm] += weight
-
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.weights[arm] > 0.0
-
-    def mean(self, arm: int) -> float:
-        return self.sums[arm] / self.weights[arm]
-
-    def samples(self, arm: int, ahead: int) -> float:
-        return self.weights[arm] + ahead
-
-    def misfit(self, arm: int, mean: float) -> float:
-        off = mean - self.mean(arm)
-        return 2.0 * self.weights[arm] * off * off
-
-    def upper(self, arm: int, budget: float) -> float:
-        return self.mean(arm) + math.sqrt(0.5 * budget / self.weights[arm])

@@ -15,6 +15,7 @@ from dpbandits.checks import positive
 from dpbandits.environments.distributions import shortest
 from dpbandits.environments.numbers import number, real
 from dpbandits.errors import InputError
+from dpbandits.privacy.users import of_reward
 from dpbandits.types import Floats
 
 #: Where normally distributed levels are clipped, unless a population says otherwise.
@@ -49,6 +50,10 @@ class Levels:
     def largest(self) -> float:
         """The highest level that occurs."""
         return self.sample[-1]
+
+    def divided(self, rewards: int) -> Levels:
+        """The levels of single rewards, where a user gives so many."""
+        return Levels(tuple(of_reward(level, rewards) if level else 0.0 for level in self.sample))
 
     def accepted(self, epsilon_min: float, *, strictly: bool = False) -> float:
         """The share of users at or above ``epsilon_min`` (above it, ``strictly``)."""
@@ -93,6 +98,10 @@ class NormalLevels:
     def largest(self) -> float:
         """The highest level that occurs."""
         return self.high
+
+    def divided(self, rewards: int) -> NormalLevels:
+        """The levels of single rewards, where a user gives so many."""
+        return NormalLevels(self.mean / rewards, self.sd / rewards, of_reward(self.high, rewards))
 
     def accepted(self, epsilon_min: float, *, strictly: bool = False) -> float:
         """The share of users at or above ``epsilon_min`` (above it, ``strictly``)."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpbandits.environments import Levels
 from dpbandits.errors import InputError
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.panels import BANDS, Band, Table, curve
@@ -44,13 +45,12 @@ def cells_for(
         if not isinstance(panel, Panel):
             continue
         curves = [trace for line in panel.lines for trace in [_of_time(line, traces)] if trace is not None]
-        asked = {name: cell for trace in curves for name, cell in _cell(factory, title, trace, runs)}
-        cells |= asked
-        several = len(asked) > 1
-        for name, cell in asked.items():
-            epsilon = cell.simulation.epsilon
-            label = f"{title}, ε = {epsilon:g}" if several and epsilon is not None else title
-            lines.append(Added(number, label, (name,), ()))
+        asked = [pair for trace in curves for pair in _cell(factory, title, trace, runs)]
+        once = {_problem(cell): (name, cell) for name, cell in reversed(asked)}
+        cells |= dict(once.values())
+        for name, cell in reversed(once.values()):
+            privacy = _privacy(cell) if len(once) > 1 else ""
+            lines.append(Added(number, f"{title}, {privacy}" if privacy else title, (name,), ()))
         if not curves:
             points = _points(factory, title, panel, traces, runs)
             cells |= {name: cell for _, name, cell in points}
@@ -59,6 +59,20 @@ def cells_for(
     if not lines:
         raise InputError("add", f": {title} cannot be drawn into {figure}: it shows no regret of such a policy")
     return lines, cells
+
+
+def _problem(cell: Cell) -> tuple[object, ...]:
+    """What makes two lines differ; two policies of a panel may be played on one problem with other checkpoints."""
+    simulation = cell.simulation
+    return simulation.arms.text, simulation.epsilon, str(simulation.levels), simulation.horizon
+
+
+def _privacy(cell: Cell) -> str:
+    """The epsilon or the levels of a simulation, in words."""
+    epsilon, levels = cell.simulation.epsilon, cell.simulation.levels
+    if isinstance(levels, Levels) and len(levels.sample) == 1:
+        epsilon, levels = float(levels.sample[0]), None
+    return "" if epsilon is None and levels is None else f"ε = {epsilon:g}" if levels is None else f"levels {levels}"
 
 
 def drawn(shown: Sequence[Panel | Table], lines: Sequence[Added], traces: Mapping[str, Trace]) -> list[Panel | Table]:

@@ -57,8 +57,9 @@ def reproduce(
         played = {path: traces(each, results) for path, each in cells.items()}
         shown = {figure.path: figure.plot(played[figure.path], scale) for figure in figures}
         findings = {figure.path: figure.score(played[figure.path], scale) for figure in figures}
+        of_paper = dict(shown), dict(played)
         for policy in add:
-            _add(policy, cells, shown, played, lambda more: _played(more, results, where, watch))
+            _add(policy, of_paper, cells, shown, played, lambda more: _played(more, results, where, watch))
     sections = [
         Section(
             figure.path,
@@ -89,17 +90,19 @@ def _played(cells: Mapping[str, Cell], results: Results, where: Engine, watch: W
 
 def _add(
     policy: str | lookup.Factory,
+    of_paper: tuple[Mapping[str, list[Panel | Table]], Mapping[str, dict[str, Trace]]],
     cells: dict[str, dict[str, Cell]],
     shown: dict[str, list[Panel | Table]],
     played: dict[str, dict[str, Trace]],
     play: Callable[[Mapping[str, Cell]], dict[str, Trace]],
 ) -> None:
-    """Draw a policy into every figure that it can be drawn into."""
+    """Draw a policy into every figure that it can be drawn into, on the problems that the paper's own lines show."""
+    panels, known = of_paper
     refused: list[InputError] = []
     for path in cells:
         runs = max(cell.runs for cell in cells[path].values()) if cells[path] else 0
         try:
-            lines, more = cells_for(policy, path, shown[path], played[path], runs)
+            lines, more = cells_for(policy, path, panels[path], known[path], runs)
         except InputError as error:
             refused.append(error)
             continue

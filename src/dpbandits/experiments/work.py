@@ -86,9 +86,9 @@ def traces(cells: Mapping[str, Cell], results: Results) -> dict[str, Trace]:
     found = {}
     for name, cell in cells.items():
         simulation, done = cell.simulation, results.done(cell.key)
-        shape = (simulation.marks.size, len(simulation.arms))
         runs = list(range(cell.runs))
-        found[name] = Trace(simulation, results.pulls(cell.key, runs, shape), sum(done[run] for run in runs))
+        left = results.pulls(cell.key, runs, simulation.shape)
+        found[name] = Trace.of(simulation, left, sum(done[run] for run in runs))
     return found
 
 

@@ -9,7 +9,8 @@ from dpbandits.planning.grid import Outcome
 from dpbandits.planning.plan import Plan
 from dpbandits.planning.question import Question
 from dpbandits.planning.words import answers
-from dpbandits.privacy.guarantee import FROM_LOG
+from dpbandits.privacy.guarantee import FROM_LOG, ONE_REWARD
+from dpbandits.privacy.users import ONE_USER
 
 __all__ = ["document"]
 
@@ -21,6 +22,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "question": asked.to_json(),
         "answers": answers(plan),
         "epsilon": plan.focus,
+        "promise_for": ONE_REWARD if asked.rewards_per_user is None else ONE_USER,
         "advised": _json(plan.advised, asked),
         "best": {t: _json(plan.best(plan.focus, t), asked) for t in asked.trusts},
         "privacy_cost": {t: plan.privacy_cost(t) for t in asked.trusts},
@@ -32,6 +34,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "outcomes": [outcome.to_json(asked) for outcome in plan.outcomes],
         "budget": [{"trust": budget.trust, "kept_by": _json(budget.outcome, asked)} for budget in plan.budgets],
         "all_share": [outcome.to_json(asked) for outcome in plan.all_share],
+        "to_know": {t: one.to_json() for t, one in plan.knowing.items()},
         "left_out": [{"policy": o.policy, "epsilon": o.epsilon, "reason": o.reason} for o in plan.left_out],
         **({} if asked.arms.log is None else {"promise": f"none: {FROM_LOG}"}),
         "version": __version__,

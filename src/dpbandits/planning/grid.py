@@ -237,6 +237,7 @@ def play(
         seed=question.seed,
         checkpoints=CHECKPOINTS,
         reward_range=question.reward_range,
+        rewards_per_user=question.rewards_per_user if epsilon is not None else None,
         workers=workers,
     )
     settled, final = _settled(trace), scale * trace.final_regret
@@ -304,7 +305,7 @@ def enough_runs(question: Question, probe: Outcome) -> int:
 def without_privacy(question: Question, outcome: Outcome, workers: int | None = None) -> Outcome:
     """The same policy with practically no privacy."""
     leveled = lookup.traits(outcome.policy).levels is not None
-    epsilon = HIGHEST_LEVEL if leveled else NO_EPSILON
+    epsilon = (HIGHEST_LEVEL if leveled else NO_EPSILON) * (question.rewards_per_user or 1)
     return play(question, outcome.candidate, epsilon, question.refuse, workers, outcome.runs)
 
 

@@ -15,6 +15,7 @@ BY_HORIZON = "1/horizon"
     "live, the plays of an epoch are made arm by arm rather than in turns; what is released after it is the same",
     cost="stint",
     in_turns=True,
+    stops=True,
     short={"scale": 1e-6},
 )
 def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | str = BY_HORIZON, scale: float = 1.0) -> Parts:

@@ -33,7 +33,7 @@ __all__ = [
 Factory = Callable[..., Policy]
 
 #: Parameters that have a place of their own in every call; all others are options.
-COMMON = ("arms", "epsilon", "horizon")
+COMMON = ("arms", "epsilon", "horizon", "rewards_per_user", "user_delta")
 
 
 def names() -> list[str]:
@@ -68,6 +68,8 @@ def find(policy: str | Factory) -> Factory:
 def own(target: str) -> Callable[..., Any]:
     """The user's function that ``module:function`` names; the working directory is searched first."""
     module, _, name = target.partition(":")
+    if "<" in name:
+        raise InputError("policy", f"must be a function at the top level of a module, got {target}")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -145,6 +147,8 @@ def make(
     arms: int,
     epsilon: float | None = None,
     horizon: int | None = None,
+    rewards_per_user: int | None = None,
+    user_delta: float | None = None,
     given: Mapping[str, Any] | None = None,
 ) -> Policy:
     """A policy from its name, the common parameters as far as it takes them, and options, as values or as text.
@@ -166,6 +170,11 @@ def make(
         if horizon is None and needs_horizon(factory):
             raise InputError("horizon", f"is required by {label}: how many rounds it will be played, got none")
         settings["horizon"] = horizon
+    for name, setting in (("rewards_per_user", rewards_per_user), ("user_delta", user_delta)):
+        if setting is not None:
+            if not takes(factory, name):
+                raise InputError(name, f"is not a parameter of {label}, which is not private, got {setting}")
+            settings[name] = setting
     allowed = options(factory)
     for option, value in (given or {}).items():
         if option not in allowed:

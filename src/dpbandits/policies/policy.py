@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, ParamSpec
 
-from dpbandits.checks import at_least, nearest
+from dpbandits.checks import at_least, fraction, nearest, positive
 from dpbandits.display import card, shortened
 from dpbandits.errors import InputError
 from dpbandits.privacy.guarantee import SHOWS, Guarantee
+from dpbandits.privacy.users import delta_of_reward, for_users, of_response, of_reward
 from dpbandits.protocols import Agent, Curator
 
 __all__ = ["Cost", "Mechanism", "Parts", "Policy", "Traits", "published"]
@@ -21,6 +23,19 @@ P = ParamSpec("P")
 #: What a parameter is for, where a policy is made without it.
 NEEDED = {"horizon": ": how many rounds it will be played", "arms": ": how many there are"}
 LONGEST_TITLE = 30
+
+#: Settings that every private policy has beside its own, and that its curator and agent never see.
+USERS = {
+    "rewards_per_user": inspect.Parameter(
+        "rewards_per_user", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="int | None"
+    ),
+    "user_delta": inspect.Parameter(
+        "user_delta", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="float | None"
+    ),
+}
+
+#: Parameters that are privacy levels: with several rewards for each user they are the user's.
+LEVELS = ("epsilon", "epsilon_min")
 
 #: How a response is made private in the local model.
 Mechanism = Literal["laplace", "bernoulli"]
@@ -47,6 +62,7 @@ class Traits:
     practical: Mapping[str, Any] = field(default_factory=dict)  # options that often lose less, outside the theorem
     caution: str = ""  # what goes badly wrong in a small share of the runs, and how often
     advised: Callable[[int], Mapping[str, Any]] | None = None  # options that a careful user sets, by the horizon
+    stops: bool = False  # whether it stops when it knows the best arm; its option ``beta`` bounds how often it errs
     title: str = ""  # as papers write it; empty: what its docstring begins with, before the colon
 
     @property
@@ -76,8 +92,16 @@ class Policy:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised, from the curator's own numbers."""
-        return self.curator.guarantee()
+        """What is promised, from the curator's own numbers: for one reward, or for a user with at most so many."""
+        promise = self.curator.guarantee()
+        if self.rewards_per_user is None:
+            return promise
+        return for_users(promise, self.rewards_per_user, self.settings.get("user_delta", 0.0))
+
+    @property
+    def rewards_per_user(self) -> int | None:
+        """The most rewards that a user gives, where the promise is one for users."""
+        return self.settings.get("rewards_per_user")
 
     @property
     def title(self) -> str:
@@ -96,8 +120,15 @@ class Policy:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The settings of its own: everything but the arms and the horizon."""
-        return {name: value for name, value in self.settings.items() if name not in ("arms", "horizon")}
+        """The settings of its own: everything but the arms, the horizon and what concerns users."""
+        shared = ("arms", "horizon", *USERS)
+        return {name: value for name, value in self.settings.items() if name not in shared}
+
+    @property
+    def of_reward(self) -> dict[str, Any]:
+        """The settings for one reward, from which the noise is made: those of a user, shared among their rewards."""
+        users = {name: self.settings[name] for name in USERS if name in self.settings}
+        return _of_rewards({name: value for name, value in self.settings.items() if name not in USERS}, users)
 
     @property
     def any_reward(self) -> bool:
@@ -106,6 +137,22 @@ class Policy:
         if isinstance(needed, str):
             return self.traits.any_reward
         return all(self.settings[name] == value for name, value in needed.items())
+
+    def for_users(self, rewards_per_user: int, user_delta: float | None = None) -> Policy:
+        """The same policy, whose promise is for users with at most so many rewards; each reward gets a share of it.
+
+        It is what the settings ``rewards_per_user`` and ``user_delta`` make. See ``dpbandits.privacy.users``.
+
+        >>> from dpbandits import policies
+        >>> policies.adap_ucb(2, epsilon=1.0).for_users(10)
+        Policy: adap-ucb(arms=2, epsilon=1, alpha=3.1, rewards_per_user=10)
+          Azize & Basu 2022
+          central privacy, epsilon 1 for one user
+        """
+        asked = {"rewards_per_user": rewards_per_user, "user_delta": user_delta}
+        if "rewards_per_user" not in inspect.signature(self.factory).parameters:
+            raise InputError("policy", f"must be private to promise something to users, got {self.name}")
+        return self.factory(**{**self.settings, **asked})
 
     def fresh(self) -> Policy:
         """The same policy with no memory."""
@@ -123,8 +170,7 @@ class Policy:
             for name, value in self.settings.items()
         )
         lines = [f"Policy: {self.name}({shortened(settings, 90)})", f"  {self.traits.paper}"]
-        promise = self.guarantee
-        lines.append("  not private" if promise.trust == "none" else f"  {promise.trust} privacy, {promise.size}")
+        lines.append(f"  {self.guarantee.in_short}")
         if self.horizon is not None:
             lines.append(f"  for at most {self.horizon:,} rounds")
         return lines
@@ -136,16 +182,25 @@ def published(
     """Make a function that builds an agent and a curator into a policy of that name, with these ``Traits``."""
 
     def decorate(build: Callable[P, Parts]) -> Callable[P, Policy]:
-        signature, name = inspect.signature(build), build.__name__.replace("_", "-")
+        own, name = inspect.signature(build), build.__name__.replace("_", "-")
+        signature = own
         about = Traits(paper, differs, **{"title": _title(build), **traits})
+        if "epsilon" in signature.parameters or about.levels is not None:
+            signature = own.replace(parameters=[*own.parameters.values(), *USERS.values()])
 
         @functools.wraps(build)
         def factory(*args: P.args, **kwargs: P.kwargs) -> Policy:
             bound = _bound(name, signature, args, kwargs)
-            bound.arguments["arms"] = at_least("arms", bound.arguments["arms"], 2)
-            parts = build(*bound.args, **bound.kwargs)
-            kept = {key: value for key, value in bound.arguments.items() if key not in parts.unused}
-            return Policy(name, kept, parts.agent, parts.curator, about, factory)
+            asked = bound.arguments
+            asked["arms"] = at_least("arms", asked["arms"], 2)
+            users = _users(asked)
+            settings = {key: value for key, value in asked.items() if key not in USERS}
+            given = inspect.BoundArguments(own, OrderedDict(_of_rewards(settings, users)))
+            parts = build(*given.args, **given.kwargs)
+            kept = {key: value for key, value in settings.items() if key not in parts.unused}
+            made = Policy(name, {**kept, **users}, parts.agent, parts.curator, about, factory)
+            _check_users(made)
+            return made
 
         factory.traits = about  # type: ignore[attr-defined]
         factory.__signature__ = signature.replace(return_annotation=Policy)  # type: ignore[attr-defined]
@@ -169,6 +224,43 @@ def _bound(name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> i
         raise InputError("policy", f"{name}: {error}") from None
     bound.apply_defaults()
     return bound
+
+
+def _users(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings about users, as far as they are given."""
+    users = {name: asked[name] for name in USERS if asked.get(name) is not None}
+    if "rewards_per_user" in users:
+        users["rewards_per_user"] = at_least("rewards_per_user", users["rewards_per_user"], 1)
+    elif users:
+        raise InputError("rewards_per_user", "is required by user_delta: the most rewards of a user, got none")
+    if "user_delta" in users:
+        users["user_delta"] = fraction("user_delta", users["user_delta"])
+    return users
+
+
+def _of_rewards(asked: dict[str, Any], users: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings for one reward, from those for a user with several."""
+    if not users:
+        return asked
+    rewards, delta, divided = users["rewards_per_user"], users.get("user_delta"), dict(asked)
+    if delta is not None and "epsilon" in asked:
+        divided["epsilon"] = of_response(positive("epsilon", asked["epsilon"]), delta, rewards)
+        return divided
+    for name in LEVELS:
+        if name in asked:
+            divided[name] = of_reward(positive(name, asked[name]), rewards)
+    if "epsilon" in asked and "delta" in asked:
+        divided["delta"] = delta_of_reward(asked["epsilon"], asked["delta"], rewards)
+    return divided
+
+
+def _check_users(policy: Policy) -> None:
+    """Refuse settings about users for which there is no promise."""
+    if "user_delta" not in policy.settings:
+        return
+    if policy.traits.levels is not None:
+        raise InputError("user_delta", f"is not a parameter of {policy.name}, whose users have levels of their own")
+    policy.guarantee  # noqa: B018  # refuses a promise that does not compose
 
 
 def _title(build: Callable[..., Any]) -> str:

@@ -17,6 +17,7 @@ from dpbandits.checks import at_least, fraction, positive
 from dpbandits.errors import InputError
 from dpbandits.exact.rational import Exactly, rational
 from dpbandits.privacy.loss_distribution import composed_loss, tilt_for_delta, tilt_for_total
+from dpbandits.privacy.users import group
 from dpbandits.types import Floats
 
 __all__ = [
@@ -37,24 +38,6 @@ def pure(epsilons: Iterable[Exactly]) -> Fraction:
     Fraction(1, 1)
     """
     return sum((rational("epsilon", epsilon, zero=True) for epsilon in epsilons), Fraction(0))
-
-
-def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
-    """Group privacy: the guarantee for a user with ``size`` rewards, from (epsilon, delta) for one reward.
-
-    With m = ``size`` it is (m epsilon, delta (e^(m epsilon) - 1) / (e^epsilon - 1)) (Vadhan 2017, Lemma 2.2). It holds
-    for any mechanism. If each of the user's rewards goes through its own mechanism, as in the local model, composition
-    applies too and can give a smaller cost.
-
-    >>> group(0.5, 0.0, 4)
-    (2.0, 0.0)
-    """
-    epsilon, size = positive("epsilon", epsilon), at_least("size", size, 1)
-    fraction("delta", delta, zero=True)
-    if delta == 0.0:
-        return size * epsilon, 0.0
-    grown = math.log(delta) + size * epsilon + math.log1p(-math.exp(-size * epsilon)) - math.log(math.expm1(epsilon))
-    return size * epsilon, math.exp(min(grown, 0.0))
 
 
 def advanced(epsilons: Sequence[float] | Floats, delta: float) -> float:

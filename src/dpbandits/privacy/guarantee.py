@@ -12,6 +12,7 @@ from dpbandits.display import card, shortened, sparkline
 #: What the picture of a guarantee shows.
 SHOWS = "the best adversary: detections (up) against false alarms (right)"
 
+ONE_REWARD = "one reward"
 IN_RANGE = "rewards are clipped to [0, 1] inside the curator"
 ANY_REAL = "any reward: it passes through the logistic function inside the curator"
 FROM_LOG = "computed from the log itself"
@@ -41,17 +42,17 @@ class Guarantee:
     @classmethod
     def none(cls) -> Guarantee:
         """No guarantee: the agent sees the rewards themselves."""
-        return cls(math.inf, 0.0, "none", "one reward", "everything", "no privacy is promised")
+        return cls(math.inf, 0.0, "none", ONE_REWARD, "everything", "no privacy is promised")
 
     @classmethod
     def local(cls, epsilon: float | None, conditions: str = IN_RANGE) -> Guarantee:
         """The user's own device randomises each reward; the agent's operator is the adversary."""
-        return cls(epsilon, 0.0, "local", "one reward", "responses", conditions)
+        return cls(epsilon, 0.0, "local", ONE_REWARD, "responses", conditions)
 
     @classmethod
     def central(cls, epsilon: float, delta: float = 0.0, conditions: str = IN_RANGE) -> Guarantee:
         """A trusted server sees the rewards; the adversary sees the sequence of choices."""
-        return cls(epsilon, delta, "central", "one reward", "actions", conditions)
+        return cls(epsilon, delta, "central", ONE_REWARD, "actions", conditions)
 
     def under(self, condition: str) -> Guarantee:
         """The same guarantee with one more condition."""
@@ -74,7 +75,8 @@ class Guarantee:
         """The trust model, epsilon and delta; or why nothing is promised."""
         if self.void:
             return f"no promise: {self.void}"
-        return "not private" if self.trust == "none" else f"{self.trust} privacy, {self.size}"
+        for_whom = "" if self.unit == ONE_REWARD else f" for {self.unit}"
+        return "not private" if self.trust == "none" else f"{self.trust} privacy, {self.size}{for_whom}"
 
     @property
     def size(self) -> str:

@@ -17,7 +17,9 @@ from dpbandits.service.access import Limiter
 from dpbandits.service.control import control
 from dpbandits.service.hot import decide, respond
 from dpbandits.service.logs import where
-from dpbandits.service.problems import MEDIA_TYPE, Problem, problem_of
+from dpbandits.service.origins import Origins
+from dpbandits.service.page import BUILT, File, Files
+from dpbandits.service.problems import MEDIA_TYPE, Refusal, problem_of
 from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings
 
@@ -69,7 +71,9 @@ class App:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.control = control(service)
+        self.files = Files(BUILT, demo=service.settings.demo)
         rate = service.settings.rate_limit
+        self._origins = Origins(service.settings.allow_origins)
         self._limiter = None if rate is None else Limiter(rate)
         self._worker, self._numbers = os.urandom(4).hex(), itertools.count()
         self._starting: asyncio.Lock | None = None
@@ -111,8 +115,16 @@ class App:
         if root and path.startswith(root):
             path = path[len(root) :]
         began = time.perf_counter()
+        file = self.files.find(path) if scope["method"] in ("GET", "HEAD") else None
+        if file is not None:
+            await _send_file(file, scope, send)
+            return
         request_id = self._request_id(scope["headers"])
-        answered = _Answered(send, request_id, DOCS_HEADERS if path in OPEN[3:] else HEADERS)
+        shared = self._origins.headers(scope) if _needed(scope["method"], path) == "decide" else []
+        answered = _Answered(send, request_id, [*(DOCS_HEADERS if path in OPEN[3:] else HEADERS), *shared])
+        if shared and scope["method"] == "OPTIONS":  # a browser asks first, without the key
+            await answered.answer(204, b"", JSON)
+            return
         try:
             self._admit(scope, path)
             route = await self._hot(scope, path, receive, answered, began)
@@ -147,21 +159,19 @@ class App:
         if path not in OPEN and valid:
             need = _needed(scope["method"], path)
             if key is None:
-                raise Problem(
+                raise Refusal(
                     401, "a valid API key is needed: Authorization: Bearer KEY; dpbandits key create makes one",
                     headers={"www-authenticate": "Bearer"},
                 )  # fmt: skip
             if need not in access.ROLES[key.role]:
-                raise Problem(403, f"a key with the role {need} is needed; this one has the role {key.role}")
+                raise Refusal(403, f"a key with the role {need} is needed; this one has the role {key.role}")
         if self._limiter is not None and path not in OPEN:
             client = key.id if key else (scope.get("client") or ("unknown",))[0]
             if not self._limiter.allows(client):
-                raise Problem(429, f"more than {self._limiter.rate:g} requests a second", headers={"retry-after": "1"})
+                raise Refusal(429, f"more than {self._limiter.rate:g} requests a second", headers={"retry-after": "1"})
 
     async def _hot(self, scope: Scope, path: str, receive: Receive, send: _Answered, began: float) -> str | None:
         """Answer one of the hot routes; its name, or None where it is another one."""
-        if scope["method"] != "POST":
-            return None
         found = None
         if path not in ("/v1/responses", "/v1/rewards"):
             found = DECISIONS.fullmatch(path)
@@ -169,6 +179,9 @@ class App:
                 return None
         route = "decide" if found else "respond"
         try:
+            if scope["method"] != "POST":
+                detail = f"{path:.200} does not take {scope['method']}; allowed: POST"
+                raise Refusal(405, detail, headers={"allow": "POST"})
             body = await _body(receive, self.service.settings.max_body, scope)
             if found:
                 code, content = 200, await decide(self.service, found[1], body)
@@ -183,6 +196,15 @@ class App:
             await send.problem(problem)
         self.service.metrics.observe(route, code, time.perf_counter() - began)
         return route
+
+
+async def _send_file(file: File, scope: Scope, send: Send) -> None:
+    """Send a file of the page, which everybody may read, compressed for those who can read that."""
+    accepted = next((value for name, value in scope["headers"] if name == b"accept-encoding"), b"")
+    zipped = b"gzip" in accepted
+    await send({"type": "http.response.start", "status": file.code, "headers": file.headers(zipped)})
+    content = b"" if scope["method"] == "HEAD" else file.small if zipped else file.content
+    await send({"type": "http.response.body", "body": content})
 
 
 def _needed(method: str, path: str) -> str:
@@ -221,7 +243,7 @@ class _Answered:
         await self._send({"type": "http.response.start", "status": code, "headers": headers})
         await self._send({"type": "http.response.body", "body": content})
 
-    async def problem(self, problem: Problem) -> None:
+    async def problem(self, problem: Refusal) -> None:
         problem.more.setdefault("request", self.request_id.decode())
         headers = [(name.encode(), value.encode()) for name, value in problem.headers.items()]
         content = problem.body()
@@ -269,5 +291,5 @@ def _limited(receive: Receive, most: int, scope: Scope) -> Receive:
     return limited
 
 
-def _too_large(most: int) -> Problem:
-    return Problem(413, f"a request may have at most {most} bytes")
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, f"a request may have at most {most} bytes")

@@ -9,6 +9,7 @@ import itertools
 import os
 import random
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -18,10 +19,30 @@ import numpy as np
 from dpbandits.service import tokens
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
 from dpbandits.service.keyring import Keyring
-from dpbandits.service.state import State
+from dpbandits.service.recent import Recent
+from dpbandits.service.state import LiveState
 from dpbandits.service.tokens import Token
 
-__all__ = ["SILENT", "Ask", "Choices", "Item", "Made", "Run", "Tell", "choose", "foldable", "new_decision", "shown"]
+__all__ = [
+    "ACCEPTED",
+    "CAPPED",
+    "CONFLICT",
+    "DUPLICATED",
+    "SILENT",
+    "TOO_LATE",
+    "Ask",
+    "Choices",
+    "Item",
+    "LiveRun",
+    "Made",
+    "Outcome",
+    "Tell",
+    "choose",
+    "foldable",
+    "new_decision",
+    "said_again",
+    "shown",
+]  # fmt: skip
 
 #: The level of a decision to which no response is taken.
 SILENT = -1
@@ -42,11 +63,11 @@ class Choices:
 
 
 @dataclass
-class Run:
+class LiveRun:
     """An experiment that runs: its settings, its last state that is on disk, and how often that was written."""
 
     experiment: Experiment
-    state: State
+    state: LiveState
     epoch: int = 0
     draws: int = 0
     changed: int = 0
@@ -89,12 +110,49 @@ class Item(NamedTuple):
     response: int | None  # what a device sent
     value: float  # what the curator takes
 
+    @property
+    def key(self) -> tuple[int, str, int]:
+        """The key of the table ``answers``."""
+        return self.token.experiment, self.token.decision, self.token.item
+
+    @property
+    def about(self) -> bytes:
+        """The key as text, to which what is sealed or digested is bound."""
+        return b"%d/%s/%d" % (self.token.experiment, self.token.decision.encode(), self.token.item)
+
+    def digest(self, recent: Recent) -> bytes | None:
+        """What is stored in the place of a reward; nothing for a response, which is stored itself."""
+        return recent.digest(self.about, self.value) if self.response is None else None
+
 
 @dataclass(slots=True)
 class Tell:
-    """Responses that came in one request; None is one that was refused before."""
+    """Responses that came in one request."""
 
     items: list[Item]
+
+
+#: (status, reason): what is said to the sender of a response.
+Outcome = tuple[str, str]
+ACCEPTED: Outcome = ("accepted", "")
+DUPLICATED: Outcome = ("duplicate", "")
+CONFLICT: Outcome = ("conflict", "another answer to this decision is stored, and stands")
+TOO_LATE: Outcome = ("late", "it came after its window, or after its stint was closed")
+CAPPED: Outcome = (
+    "invalid",
+    "this user has sent as many responses as max_responses_per_user allows; nothing was taken",
+)
+
+
+def said_again(item: Item, outcome: str, response: int | None, digest: bytes | None, recent: Recent) -> Outcome:
+    """What is said to somebody who answers a decision that is answered, from what is stored of the first answer."""
+    if outcome == "late":
+        return TOO_LATE
+    if item.response is not None:
+        other = response != item.response
+    else:
+        other = digest is not None and recent.contradicts(digest, item.about, item.value)
+    return CONFLICT if other else DUPLICATED
 
 
 _worker = os.urandom(4).hex()
@@ -114,7 +172,9 @@ def _renamed() -> None:
 os.register_at_fork(after_in_child=_renamed)
 
 
-def choose(run: Run, state: State, ask: Ask, silent: bool, now: float, noise: Any, choices: Choices) -> list[Made]:
+def choose(
+    run: LiveRun, state: LiveState, ask: Ask, silent: bool, now: float, noise: Any, choices: Choices
+) -> list[Made]:
     """Make decisions on ``state``."""
     made = int(now * 1000)
     name = ask.decision or new_decision(made)
@@ -132,12 +192,16 @@ def choose(run: Run, state: State, ask: Ask, silent: bool, now: float, noise: An
     first = 0
     version, number = state.version, max(ask.count, 1)
     silent = silent or ask.level == SILENT or state.over
-    for item in range(number):
+    item = 0
+    while item < number:
         found = _pick(run, state, ask.person, silent, now, noise, choices)
         if found != alike:
             if alike is not None:
                 rows.append(_row(run, name, ask, first, item - first, alike, silent, made, version, person))
             alike, first = found, item
+        elif not (experiment.special or silent):  # the first of a stint may be by chance, and the others are as it
+            item += state.decide_alike(found[0], found[1], number - item - 1, now)
+        item += 1
     assert alike is not None
     rows.append(_row(run, name, ask, first, number - first, alike, silent, made, version, person))
     state.served += number
@@ -145,7 +209,7 @@ def choose(run: Run, state: State, ask: Ask, silent: bool, now: float, noise: An
 
 
 def _row(
-    run: Run,
+    run: LiveRun,
     name: str,
     ask: Ask,
     first: int,
@@ -177,7 +241,7 @@ def _row(
 
 
 def _pick(
-    run: Run, state: State, person: bytes, silent: bool, now: float, noise: Any, choices: Choices
+    run: LiveRun, state: LiveState, person: bytes, silent: bool, now: float, noise: Any, choices: Choices
 ) -> tuple[int, int, int, float | None]:
     """(arm, stint, kind, propensity) of one decision."""
     experiment = run.experiment
@@ -209,7 +273,7 @@ def _pick(
 
 def _by_chance(
     experiment: Experiment,
-    state: State,
+    state: LiveState,
     arm: int,
     arms: int,
     by_chance: float,
@@ -260,27 +324,29 @@ def shown(experiment: Experiment, rows: list[Made], keys: Keyring) -> bytes:
     """The answer to a request for decisions, as JSON."""
     first = rows[0]
     if first.lease == 0:
-        return _decision(experiment, first, 0, first.decision, _deadline(experiment, first), keys).encode()
-    parts = []
+        return next(_decisions(experiment, first, (first.decision,), keys)).encode()
+    parts: list[str] = []
     for row in rows:
-        deadline = _deadline(experiment, row)
-        for item in range(row.first, row.first + row.items):
-            parts.append(_decision(experiment, row, item, f"{row.decision}.{item}", deadline, keys))
+        items = range(row.first, row.first + row.items)
+        parts += _decisions(experiment, row, [f"{row.decision}.{item}" for item in items], keys)
     return f'{{"lease":"{first.decision}","decisions":[{",".join(parts)}]}}'.encode()
 
 
-def _decision(experiment: Experiment, row: Made, item: int, name: str, deadline: str, keys: Keyring) -> str:
+def _decisions(experiment: Experiment, row: Made, names: Sequence[str], keys: Keyring) -> Iterator[str]:
+    """The JSON of the decisions of a row, which differ in their names and tokens."""
     propensity = "null" if row.propensity is None else repr(row.propensity)
-    start = (
-        f'{{"decision":"{name}","arm":{experiment.arms_json[row.arm]},"propensity":{propensity},"version":{row.version}'
-    )
+    same = f'","arm":{experiment.arms_json[row.arm]},"propensity":{propensity},"version":{row.version},"curator":'
     if row.level == SILENT:
-        return start + ',"curator":null,"token":null}'
-    token = tokens.write(
-        Token(row.experiment, item, row.arm, row.level, row.kind, row.stint, row.made, row.person or b"", row.decision),
-        keys,
-    )
-    return f'{start},"curator":{experiment.curators[row.level]}{deadline}}},"token":"{token}"}}'
+        for name in names:
+            yield f'{{"decision":"{name}{same}null,"token":null}}'
+        return
+    same += f'{experiment.curators[row.level]}{_deadline(experiment, row)}}},"token":"'
+    token = Token(
+        row.experiment, 0, row.arm, row.level, row.kind, row.stint, row.made, row.person or b"", row.decision
+    )  # fmt: skip
+    items = range(row.first, row.first + row.items)
+    for name, text in zip(names, tokens.write_each(token, items, keys), strict=True):
+        yield f'{{"decision":"{name}{same}{text}"}}'
 
 
 def _deadline(experiment: Experiment, row: Made) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -14,15 +15,18 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.engine import Connection
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from dpbandits import __version__
 from dpbandits.checks import nearest
 from dpbandits.errors import InputError, MissingExtraError
+from dpbandits.policies import lookup
 from dpbandits.service import reports
-from dpbandits.service.books import Run
+from dpbandits.service.books import LiveRun
 from dpbandits.service.describe import described
-from dpbandits.service.experiment import NAME, Settings
-from dpbandits.service.problems import MEDIA_TYPE, Problem, problem_of
+from dpbandits.service.experiment import NAME, Reward, Settings
+from dpbandits.service.planner import MOST_ROUNDS, STRONG
+from dpbandits.service.problems import MEDIA_TYPE, Refusal, problem_of
 from dpbandits.service.service import Service
 
 __all__ = ["control"]
@@ -73,11 +77,12 @@ def control(service: Service) -> FastAPI:
     api.add_exception_handler(RequestValidationError, _invalid)
     api.add_exception_handler(HTTPException, _http)
     api.add_exception_handler(InputError, _error)
-    api.add_exception_handler(Problem, _error)
+    api.add_exception_handler(Refusal, _error)
     for kind in (MissingExtraError, RuntimeError):
         api.add_exception_handler(kind, _error)
     _experiments(api, service)
     _reading(api, service)
+    _choosing(api, service)
     _operation(api, service)
     describe = api.openapi
     api.openapi = lambda: described(describe())  # type: ignore[method-assign]
@@ -121,11 +126,11 @@ def _experiments(api: FastAPI, service: Service) -> None:
         return await service.change(name, _who(request), "archive", lambda run: _moved(run, "archived"))
 
 
-def _fields(run: Run, asked: Change, given: dict[str, Any]) -> dict[str, Any]:
+def _fields(run: LiveRun, asked: Change, given: dict[str, Any]) -> dict[str, Any]:
     """The fields of the experiment's row that change."""
     experiment = run.experiment
     if not experiment.active:
-        raise Problem(409, f"{experiment.name} is {experiment.status}: it cannot change", state=experiment.status)
+        raise Refusal(409, f"{experiment.name} is {experiment.status}: it cannot change", state=experiment.status)
     fields: dict[str, Any] = {"detail": given}
     if asked.status is not None:
         fields["status"] = asked.status
@@ -145,10 +150,10 @@ def _fields(run: Run, asked: Change, given: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _moved(run: Run, status: str) -> dict[str, Any]:
+def _moved(run: LiveRun, status: str) -> dict[str, Any]:
     allowed = ("running", "paused", "halted") if status == "stopped" else ("stopped", "halted")
     if run.experiment.status not in allowed:
-        raise Problem(
+        raise Refusal(
             409, f"{run.experiment.name} is {run.experiment.status}, and must be {' or '.join(allowed)}",
             state=run.experiment.status,
         )  # fmt: skip
@@ -162,7 +167,11 @@ def _reading(api: FastAPI, service: Service) -> None:
 
     @api.get("/v1/experiments/{name}/summary", summary="Traffic, estimates, guarantee, spending", tags=["results"])
     async def summary(name: Name) -> dict[str, Any]:
-        return await read(name, reports.summary)
+        return await read(name, reports.summary, service.clock())
+
+    @api.get("/v1/experiments/{name}/shares", summary="Decisions by arm over time, in columns", tags=["results"])
+    async def shares(name: Name, points: Annotated[int, Query(ge=1, le=10_000)] = 500) -> dict[str, Any]:
+        return await read(name, reports.shares, points)
 
     @api.get("/v1/experiments/{name}/series", summary="Counts by arm over time", tags=["results"])
     async def series(name: Name, points: Annotated[int, Query(ge=1, le=10_000)] = 500) -> dict[str, Any]:
@@ -212,13 +221,73 @@ def _reading(api: FastAPI, service: Service) -> None:
         return StreamingResponse(_events(service, read, name), media_type="text/event-stream")
 
 
+def _choosing(api: FastAPI, service: Service) -> None:
+    @api.get("/v1/overview", summary="All experiments at a glance, with leader and health", tags=["results"])
+    async def overview(archived: bool = False) -> dict[str, Any]:
+        if not service.store.embedded:
+            await service.look_again()
+        numbers = [
+            run.experiment.id
+            for run in sorted(service.names.values(), key=lambda run: -run.experiment.created)
+            if archived or run.experiment.status != "archived"
+        ]
+        shown = await asyncio.to_thread(_overview, service, numbers)
+        return {"version": __version__, "demo": service.settings.demo, "experiments": shown}
+
+    @api.get("/v1/policies", summary="Which policies there are", tags=["planning"])
+    async def policies() -> dict[str, Any]:
+        return {"policies": _policies()}
+
+    @api.get("/v1/plan", summary="What an experiment would lose, by a few simulations", tags=["planning"])
+    async def plan(
+        policy: Annotated[str, Query(max_length=200)],
+        arms: Annotated[int, Query(ge=2, le=50)],
+        best: Annotated[float, Query(gt=0, le=1, description="A plausible mean of the best arm.")],
+        gap: Annotated[float, Query(gt=0, le=1, description="By how much the other means are lower.")],
+        traffic: Annotated[float, Query(gt=0, le=MOST_ROUNDS, description="Decisions per day.")],
+        days: Annotated[float, Query(gt=0, le=3660)],
+        epsilon: Annotated[float | None, Query(gt=0, le=100)] = None,
+    ) -> dict[str, Any]:
+        if ":" in policy:
+            raise InputError("policy", "must be one of the package's own here: dpbandits plan takes yours")
+        if gap > best:
+            raise InputError("gap", f"must be at most best, {best:g}, got {gap:g}")
+        if traffic * days > MOST_ROUNDS:
+            raise InputError("days", f"must make at most {MOST_ROUNDS:,} decisions here: dpbandits plan takes more")
+        asked = {"arms": arms, "best": best, "gap": gap, "traffic": traffic, "days": days}
+        return await asyncio.to_thread(service.planner.ask, {**asked, "policy": policy, "epsilon": epsilon})
+
+
+@lru_cache
+def _policies() -> list[dict[str, Any]]:
+    """What a form needs to know about each policy."""
+    return [
+        {
+            "name": name,
+            "trust": lookup.sample(name).guarantee.trust,
+            "paper": lookup.traits(name).paper,
+            "epsilon": lookup.takes(name, "epsilon"),
+            "levels": lookup.traits(name).levels is not None,
+            "horizon": lookup.needs_horizon(name),
+            "strong": name in STRONG.values(),
+            "caution": lookup.traits(name).caution,
+        }
+        for name in lookup.names()
+    ]
+
+
+def _overview(service: Service, numbers: list[int]) -> list[dict[str, Any]]:
+    now = service.clock()
+    return [_read(service, number, reports.overview, now) for number in numbers]
+
+
 def _read(service: Service, number: int, make: Callable[..., Any], *more: Any) -> Any:
     """Read in a transaction of a connection that cannot write."""
     with service.store.readers.connect() as connection, connection.begin():
         return make(connection, _latest(service, connection, number), *more)
 
 
-def _latest(service: Service, connection: Connection, number: int) -> Run:
+def _latest(service: Service, connection: Connection, number: int) -> LiveRun:
     """The run as it is stored: with several workers, what this one holds may be a little behind."""
     return service.stored(connection, number)
 
@@ -228,7 +297,7 @@ def _csv(service: Service, number: int) -> Iterator[bytes]:
         yield from reports.as_csv(reports.export(connection, _latest(service, connection, number)))
 
 
-def _parquet(connection: Connection, run: Run) -> bytes:
+def _parquet(connection: Connection, run: LiveRun) -> bytes:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -249,7 +318,7 @@ def _parquet(connection: Connection, run: Run) -> bytes:
 async def _events(service: Service, read: Callable[..., Any], name: str) -> AsyncIterator[bytes]:
     sent = b""
     while service.ready and not service.stopping:
-        content = msgspec.json.encode(await read(name, reports.summary))
+        content = msgspec.json.encode(await read(name, reports.summary, service.clock()))
         if content != sent:
             sent = content
             yield b"event: summary\ndata: " + content + b"\n\n"
@@ -284,35 +353,58 @@ def _who(request: Request) -> str:
     return str(request.scope.get("dpbandits.who", "anonymous"))
 
 
-def _answer(problem: Problem) -> Response:
+def _answer(problem: Refusal) -> Response:
     return Response(problem.body(), problem.status, problem.headers, MEDIA_TYPE)
 
 
 async def _error(_: Request, error: Exception) -> Response:
     if isinstance(error, MissingExtraError):
-        return _answer(Problem(501, str(error)))
+        return _answer(Refusal(501, str(error)))
     problem = problem_of(error)
     if problem.status == 500:
         raise error
     return _answer(problem)
 
 
-async def _http(_: Request, error: Exception) -> Response:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _answer(Problem(error.status_code, str(error.detail), headers=dict(error.headers or {})))
+    path, detail, headers = request.url.path[:200], str(error.detail), dict(error.headers or {})
+    if error.status_code == 404:
+        detail = f"there is nothing at {path}: /docs lists all addresses"
+    elif error.status_code == 405:
+        here = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+        allowed = ", ".join(sorted({method for route in here for method in getattr(route, "methods", None) or ()}))
+        detail, headers = f"{path} does not take {request.method}; allowed: {allowed}", {"allow": allowed}
+    return _answer(Refusal(error.status_code, detail, headers=headers))
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     """Which field, what is allowed. What was sent is not repeated."""
     assert isinstance(error, RequestValidationError)
-    found = []
-    for one in error.errors():
-        where = [str(part) for part in one["loc"] if part not in ("body", "query", "path", "header")]
-        text = one["msg"]
-        if one["type"] == "extra_forbidden":
-            text = f"is not a setting: {nearest(where[-1], Settings.model_fields)}"
-        found.append({"parameter": ".".join(where) or "body", "detail": text})
+    found = [_wrong(one, request.method == "PATCH") for one in error.errors()]
     status = 400 if error.errors()[0]["type"] == "json_invalid" else 422
     first = found[0]
     more: dict[str, Any] = {} if len(found) == 1 else {"errors": found}
-    return _answer(Problem(status, f"{first['parameter']}: {first['detail']}", parameter=first["parameter"], **more))
+    return _answer(Refusal(status, f"{first['parameter']}: {first['detail']}", parameter=first["parameter"], **more))
+
+
+def _wrong(one: dict[str, Any], changing: bool) -> dict[str, str]:
+    """The field, and what is wrong with it."""
+    where = [str(part) for part in one["loc"] if part not in ("body", "query", "path", "header")]
+    text = one["msg"]
+    if one["type"] == "json_invalid":
+        where, text = [], f"must be JSON: {one.get('ctx', {}).get('error', 'it is not')}"
+    elif not where:
+        text = "must be a JSON object, sent with the header content-type: application/json"
+    elif one["type"] == "missing":
+        text = "is required"
+    elif one["type"] == "extra_forbidden":
+        text = _unknown(where, changing)
+    return {"parameter": ".".join(where) or "body", "detail": text}
+
+
+def _unknown(where: list[str], changing: bool) -> str:
+    if changing and where[-1] in Settings.model_fields:
+        return f"cannot change after the start; these can: {', '.join(Change.model_fields)}"
+    fields = Change.model_fields if changing else Reward.model_fields if len(where) > 1 else Settings.model_fields
+    return f"is not a setting: {nearest(where[-1], fields)}"

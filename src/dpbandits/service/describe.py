@@ -19,14 +19,18 @@ _CURATOR = {
             "type": "object",
             "description": "What a client does with the reward: the mechanism, its exact epsilon, the range.",
             "properties": {
-                "mechanism": {"enum": ["none", "bernoulli", "laplace"]},
+                "mechanism": {"enum": ["none", "bernoulli", "laplace", "piecewise"]},
                 "epsilon": {"type": ["string", "null"]},
                 "range": {"type": ["array", "null"], "items": {"type": "number"}},
                 "sigmoid": {"type": "boolean"},
                 "steps": {"type": "integer"},
+                "respond_within": {
+                    "type": ["number", "null"],
+                    "description": "Seconds from the decision to respond_by.",
+                },
                 "respond_by": {"type": ["string", "null"]},
             },
-            "required": ["mechanism", "epsilon", "range", "respond_by"],
+            "required": ["mechanism", "epsilon", "range", "respond_within", "respond_by"],
         },
         {"type": "null"},
     ]

@@ -13,21 +13,47 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from dpbandits.exact import SystemNoise
-from dpbandits.service.batch import APART, DECISIONS, DUPLICATE, LATE, REFUSED, SILENT_ONES, USED, Batch, Contents, Sql
-from dpbandits.service.books import SILENT, Ask, Choices, Item, Made, Run, Tell, choose, foldable, shown
+from dpbandits.service.books import (
+    ACCEPTED,
+    CAPPED,
+    CONFLICT,
+    SILENT,
+    TOO_LATE,
+    Ask,
+    Choices,
+    Item,
+    LiveRun,
+    Made,
+    Outcome,
+    Tell,
+    choose,
+    foldable,
+    said_again,
+    shown,
+)  # fmt: skip
 from dpbandits.service.clock import Clock
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.metrics import Metrics
-from dpbandits.service.problems import Problem, not_running
-from dpbandits.service.state import State
-from dpbandits.service.store import Store
+from dpbandits.service.problems import Refusal, not_running
+from dpbandits.service.recent import Recent
+from dpbandits.service.rows import (
+    ANSWERED,
+    DECIDED,
+    DECISIONS,
+    DUPLICATE,
+    OUTCOMES,
+    REFUSED,
+    SENT,
+    SILENT_ONES,
+    Rows,
+)  # fmt: skip
+from dpbandits.service.state import LiveState
+from dpbandits.service.store import Database
 from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable
 
-__all__ = ["CAPPED", "Control", "Embedded", "Tick", "released_rows"]
+__all__ = ["Control", "Embedded", "Tick", "released_rows"]
 
-CAPPED = "this user has sent as many responses as max_responses_per_user allows; nothing was taken"
-SQL = Sql.of("?")
 LOST = (sqlite3.Error, DBAPIError, OSError)
 
 
@@ -51,11 +77,18 @@ class Embedded:
     """The commits of a server with SQLite. Only the writer's thread calls it."""
 
     def __init__(
-        self, store: Store, keys: Keyring, clock: Clock, tally: Tally | None, runs: dict[int, Run], metrics: Metrics
+        self,
+        store: Database,
+        keys: Keyring,
+        recent: Recent,
+        clock: Clock,
+        tally: Tally | None,
+        runs: dict[int, LiveRun],
+        metrics: Metrics,
     ) -> None:
-        self.store, self.keys, self.clock, self.tally, self.runs = store, keys, clock, tally, runs
+        self.store, self.keys, self.recent, self.clock, self.tally, self.runs = store, keys, recent, clock, tally, runs
         self.metrics = metrics
-        self._noise, self._choices, self._contents = SystemNoise(), Choices(), Contents()
+        self.noise, self.choices = SystemNoise(), Choices()
         self._connection: Connection | None = None
         self._file: tuple[int, int] | None = None
         self._untallied: dict[str, int] = {}
@@ -130,7 +163,8 @@ class Embedded:
         cursor = driver.cursor()
         cursor.execute("BEGIN IMMEDIATE")
         try:
-            work = _Work(self, cursor, Batch(self.clock()))
+            work = _Work(self, cursor, Rows(self.clock()))
+            work.read(jobs)
             answers = [work.do(job) for job in jobs]
             changed = work.finish()
             cursor.execute("COMMIT")
@@ -142,38 +176,52 @@ class Embedded:
             run.state, run.draws, run.changed = state, run.draws + drawn, run.changed + 1
         self._untallied = {run.experiment.tallied: run.draws for run, _, drawn in changed if drawn}
         self._count_draws()
-        for keep in work.contents:
-            self._contents.keep(*keep)
-        self.metrics.count(work.batch, self.runs)
+        self.metrics.count(work.rows, self.runs)
         return answers
 
 
 class _Work:
-    """One transaction: rows to be written, and copies of the states that it changes."""
+    """One transaction: what was read before, rows to be written, and copies of the states that it changes."""
 
-    def __init__(self, books: Embedded, cursor: sqlite3.Cursor, batch: Batch) -> None:
-        self.books, self.cursor, self.batch = books, cursor, batch
-        self.states: dict[int, State] = {}
+    def __init__(self, books: Embedded, cursor: sqlite3.Cursor, rows: Rows) -> None:
+        self.books, self.cursor, self.rows = books, cursor, rows
+        self.states: dict[int, LiveState] = {}
         self.before: dict[int, int] = {}
         self.used: dict[tuple[int, int], int] = {}  # responses by experiment and arm
         self.asked: dict[tuple[int, str], list[Made]] = {}
-        self.told: dict[tuple[int, str, int], tuple[str, int | None]] = {}
-        self.read: set[tuple[int, str]] = set()  # decisions of which all answers are in ``told``
-        self.contents: list[tuple[tuple[int, str, int], float]] = []
+        self.told: dict[tuple[int, str, int], tuple[str, int | None, bytes | None]] = {}
+        self.sent: dict[tuple[int, bytes], int] = {}  # responses by experiment and user, where there is a cap
+
+    def read(self, jobs: list[Ask | Tell | Tick]) -> None:
+        """Read in a few statements what is stored for all of them."""
+        asks = [job for job in jobs if isinstance(job, Ask)]
+        items = [item for job in jobs if isinstance(job, Tell) for item in job.items]
+        names = {(ask.experiment, ask.decision) for ask in asks if ask.decision is not None}
+        for row in DECIDED.run(self.cursor, list(names), embedded=True):
+            made = Made(*row)
+            self.asked.setdefault((made.experiment, made.decision), []).append(made)
+        for *key, outcome, response, digest in ANSWERED.run(self.cursor, [one.key for one in items], embedded=True):
+            self.told[key[0], key[1], key[2]] = outcome, response, digest
+        capped = {number for number, run in self.books.runs.items() if run.experiment.cap is not None}
+        if capped:
+            users = {(ask.experiment, ask.person) for ask in asks if ask.person and ask.experiment in capped}
+            told = (item.token for item in items)
+            users |= {(one.experiment, one.user) for one in told if one.user and one.experiment in capped}
+            for number, person, responses in SENT.run(self.cursor, list(users), embedded=True):
+                self.sent[number, person] = self.sent.get((number, person), 0) + responses
 
     def do(self, job: Ask | Tell | Tick) -> Any:
         if isinstance(job, Ask):
             return self.ask(job)
         if isinstance(job, Tell):
-            self.read_answers(job.items)
             return [self.tell(item) for item in job.items]
         for run in self.books.runs.values():
             desk = run.state.desk
-            if run.experiment.active and desk.by_stint and desk.asked[0] > 0 and desk.closing[0] < self.batch.now:
-                self.state(run).tick(self.batch.now, self.books._noise)
+            if run.experiment.active and desk.by_stint and desk.asked[0] > 0 and desk.closing[0] < self.rows.now:
+                self.state(run).tick(self.rows.now, self.books.noise)
         return None
 
-    def state(self, run: Run) -> State:
+    def state(self, run: LiveRun) -> LiveState:
         number = run.experiment.id
         found = self.states.get(number)
         if found is None:
@@ -181,137 +229,100 @@ class _Work:
             self.before[number] = found.version
         return found
 
-    def ask(self, ask: Ask) -> bytes | Problem:
-        books, batch = self.books, self.batch
+    def ask(self, ask: Ask) -> bytes | Refusal:
+        books, rows = self.books, self.rows
         run = books.runs[ask.experiment]
-        if ask.decision is not None:
-            rows = self.stored(ask.experiment, ask.decision)
-            if rows:
-                return shown(run.experiment, rows, books.keys)
         experiment = run.experiment
+        if ask.decision is not None:
+            before = self.asked.get((ask.experiment, ask.decision))
+            if before:
+                return shown(experiment, before, books.keys)
         if experiment.status != "running":  # it was paused or stopped meanwhile
             return not_running(experiment)
-        silent = (
-            experiment.cap is not None and ask.person != b"" and self.sent(ask.experiment, ask.person) >= experiment.cap
-        )
-        rows = choose(run, self.state(run), ask, silent, batch.now, books._noise, books._choices)
+        made = choose(
+            run, self.state(run), ask, self.full(run, ask.person), rows.now, books.noise, books.choices
+        )  # fmt: skip
         if ask.decision is not None:
-            self.asked[ask.experiment, ask.decision] = rows
-        batch.decisions += rows
-        for row in rows:
-            batch.count(row.experiment, row.arm, DECISIONS, row.items)
+            self.asked[ask.experiment, ask.decision] = made
+        rows.decisions += made
+        for row in made:
+            rows.count(row.experiment, row.arm, DECISIONS, row.items)
             if row.level == SILENT:
-                batch.count(row.experiment, row.arm, SILENT_ONES, row.items)
-        return shown(experiment, rows, books.keys)
+                rows.count(row.experiment, row.arm, SILENT_ONES, row.items)
+        return shown(experiment, made, books.keys)
 
-    def stored(self, experiment: int, decision: str) -> list[Made]:
-        found = self.asked.get((experiment, decision))
-        if found is None:
-            columns = ", ".join(Made._fields)
-            self.cursor.execute(
-                f"select {columns} from decisions where experiment = ? and decision = ? order by first",
-                (experiment, decision),
-            )
-            found = [Made(*row) for row in self.cursor.fetchall()]
-        return found
+    def full(self, run: LiveRun, person: bytes) -> bool:
+        """Whether nothing more is taken from a user."""
+        cap = run.experiment.cap
+        return cap is not None and person != b"" and self.sent.get((run.experiment.id, person), 0) >= cap
 
-    def sent(self, experiment: int, person: bytes) -> int:
-        self.cursor.execute(
-            "select coalesce(sum(responses), 0) from people where experiment = ? and person = ?", (experiment, person)
-        )
-        stored: int = self.cursor.fetchone()[0]
-        return stored + sum(n for key, n in self.batch.people.items() if key[:2] == (experiment, person))
-
-    def read_answers(self, items: list[Item]) -> None:
-        """Read what is stored for these decisions: a lease in one look, a single decision by its key."""
-        leases = {(item.token.experiment, item.token.decision) for item in items}
-        for experiment, decision in leases - self.read:
-            self.read.add((experiment, decision))
-            self.cursor.execute(
-                "select item, outcome, response from answers where experiment = ? and decision = ?",
-                (experiment, decision),
-            )
-            for item, outcome, response in self.cursor:
-                self.told[experiment, decision, item] = (outcome, response)
-
-    def tell(self, item: Item) -> tuple[str, str]:
-        """(status, reason)."""
-        token, batch = item.token, self.batch
+    def tell(self, item: Item) -> Outcome:
+        token, rows = item.token, self.rows
         key = (token.experiment, token.decision, token.item)
         before = self.told.get(key)
         if before is not None:
-            return self.again(item, key, *before)
+            said = said_again(item, *before, self.books.recent)
+            if said is not TOO_LATE:
+                rows.count(token.experiment, token.arm, REFUSED if said is CONFLICT else DUPLICATE)
+            return said
         run = self.books.runs[token.experiment]
-        experiment = run.experiment
-        if experiment.cap is not None and token.user and self.sent(token.experiment, token.user) >= experiment.cap:
-            batch.count(token.experiment, token.arm, REFUSED)
-            return "invalid", CAPPED
+        if token.user and self.full(run, token.user):
+            rows.count(token.experiment, token.arm, REFUSED)
+            return CAPPED
         outcome = self.outcome(run, item)
-        batch.count(token.experiment, token.arm, {"used": USED, "apart": APART, "late": LATE}[outcome])
-        if token.user and outcome != "late":
-            batch.charge(token.experiment, token.user, token.level)
-        self.told[key] = (outcome, item.response)
-        if item.response is None:
-            self.contents.append((key, item.value))
-        batch.answers.append(
+        rows.count(token.experiment, token.arm, OUTCOMES[outcome])
+        response, digest = None, None
+        if outcome != "late":
+            response, digest = item.response, item.digest(self.books.recent)
+            if token.user:
+                rows.charge(token.experiment, token.user, token.level)
+                user = (token.experiment, token.user)
+                self.sent[user] = self.sent.get(user, 0) + 1
+        self.told[key] = (outcome, response, digest)
+        rows.answers.append(
             (
-                *key, token.arm, token.stint, token.kind, token.level, token.made, batch.at, outcome,
-                None if outcome == "late" else item.response, None, True,
+                *key, token.arm, token.stint, token.kind, token.level, token.made, rows.at, outcome, response, digest,
+                None, True,
             )
         )  # fmt: skip
-        return (
-            ("late", "it came after its window, or after its stint was closed")
-            if outcome == "late"
-            else ("accepted", "")
-        )
+        return TOO_LATE if outcome == "late" else ACCEPTED
 
-    def again(self, item: Item, key: tuple[int, str, int], outcome: str, response: int | None) -> tuple[str, str]:
-        token = item.token
-        if outcome == "late":
-            return "late", "it came after its window, or after its stint was closed"
-        known = [value for one, value in self.contents if one == key] if item.response is None else []
-        other = known[0] != item.value if known else self.books._contents.contradicts(key, item.value)
-        if (item.response is not None and response != item.response) or (item.response is None and other):
-            self.batch.count(token.experiment, token.arm, REFUSED)
-            return "conflict", "another answer to this decision is stored, and stands"
-        self.batch.count(token.experiment, token.arm, DUPLICATE)
-        return "duplicate", ""
-
-    def outcome(self, run: Run, item: Item) -> str:
-        token, now, experiment = item.token, self.batch.now, run.experiment
+    def outcome(self, run: LiveRun, item: Item) -> str:
+        token, now, experiment = item.token, self.rows.now, run.experiment
         made = token.made / 1000
         if not experiment.active:
             return "late"
         if not foldable(experiment, token.kind, token.stint):
             return "late" if now > made + experiment.window else "apart"
+        state = self.states.get(token.experiment) or self.state(run)
         level = experiment.level_values[token.level]
-        state = self.state(run)
-        used = state.receive(token.arm, token.stint, made, item.value, level, now, self.books._noise)
-        if used:
+        if not state.receive(token.arm, token.stint, made, item.value, level, now, self.books.noise):
+            return "late"
+        if experiment.server_draws:
             key = (token.experiment, token.arm)
             self.used[key] = self.used.get(key, 0) + 1
-        return "used" if used else "late"
+        return "used"
 
-    def finish(self) -> list[tuple[Run, State, int]]:
+    def finish(self) -> list[tuple[LiveRun, LiveState, int]]:
         """Write everything; the runs that change, with their new state and whether noise was drawn."""
-        batch, books = self.batch, self.books
+        rows, books = self.rows, self.books
         changed = []
         for number, state in self.states.items():
             run = books.runs[number]
             drawn = int(run.experiment.server_draws and state.version > self.before[number])
             if drawn:
-                batch.releases += released_rows(run, state, self.used, batch.at)
+                rows.releases += released_rows(run, state, self.used, rows.at)
             changed.append((run, state, drawn))
             sealed = books.keys.seal(msgspec.json.encode(state.freeze()), run.experiment.name.encode())
             self.cursor.execute(
                 "update states set version = ?, draws = ?, changed = ?, at = ?, state = ? where experiment = ?",
-                (state.version, run.draws + drawn, run.changed + 1, batch.at, sealed, number),
+                (state.version, run.draws + drawn, run.changed + 1, rows.at, sealed, number),
             )
-        batch.write(self.cursor, SQL)
+        rows.write(self.cursor, embedded=True)
         return changed
 
 
-def released_rows(run: Run, state: State, used: dict[tuple[int, int], int], at: int) -> list[tuple[Any, ...]]:
+def released_rows(run: LiveRun, state: LiveState, used: dict[tuple[int, int], int], at: int) -> list[tuple[Any, ...]]:
     """What was released, for the ledger: each stint; or for each arm, how many responses changed its release."""
     experiment = run.experiment
     cost = str(experiment.epsilon)

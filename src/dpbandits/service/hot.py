@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -12,9 +14,9 @@ from dpbandits.errors import InputError
 from dpbandits.exact import rational
 from dpbandits.exact.wire import DECISION
 from dpbandits.service import tokens
-from dpbandits.service.books import SILENT, Ask, Item, Tell
+from dpbandits.service.books import SILENT, Ask, Item, Outcome, Tell
 from dpbandits.service.experiment import LARGEST_RESPONSE, Experiment
-from dpbandits.service.problems import Problem, not_running
+from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.service import Service
 
 __all__ = ["CODES", "MOST", "decide", "respond"]
@@ -25,9 +27,10 @@ MOST = 1000
 #: The HTTP status of what became of a single response.
 CODES = {"accepted": 200, "duplicate": 200, "conflict": 409, "late": 410, "unknown": 404, "invalid": 422}
 
-FORGED = ("unknown", "the token is not one of this server's, or was changed")
+#: The field in a message of msgspec.
+FIELD = re.compile(r"`(?:\$\.)?(\w+)`$")
 
-Refusal = tuple[str, str]
+FORGED: Outcome = ("unknown", "the token is not one of this server's, or was changed")
 
 
 class DecideBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,19 +42,37 @@ class DecideBody(msgspec.Struct, forbid_unknown_fields=True):
     count: int | None = None
 
 
+class ResponseBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """What a device sends."""
+
+    token: str
+    response: Any
+
+
+class RewardBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A reward of the central model."""
+
+    token: str
+    reward: Any
+
+
 _decide = msgspec.json.Decoder(DecideBody)
-_respond = msgspec.json.Decoder()
+_responses = msgspec.json.Decoder(ResponseBody | list[ResponseBody])
+_rewards = msgspec.json.Decoder(RewardBody | list[RewardBody])
 
 
 async def decide(service: Service, name: str, body: bytes) -> bytes:
     """Decisions of an experiment, as JSON."""
-    experiment = (await service.look_up(name)).experiment
+    run = service.names.get(name) or await service.look_up(name)
+    experiment = run.experiment
     try:
         asked = _decide.decode(body or b"{}")
     except msgspec.ValidationError as error:
-        raise Problem(422, f"{error}; allowed are decision, user, level, count") from None
+        field = FIELD.search(str(error))
+        allowed = ", ".join(DecideBody.__struct_fields__)
+        raise Refusal(422, f"{error}; allowed are {allowed}", parameter=field[1] if field else "body") from None
     except msgspec.DecodeError as error:
-        raise Problem(400, f"the body must be a JSON object: {error}") from None
+        raise Refusal(400, f"the body must be a JSON object: {error}") from None
     if experiment.status != "running":
         raise not_running(experiment)
     if asked.decision is not None and DECISION.fullmatch(asked.decision) is None:
@@ -61,17 +82,15 @@ async def decide(service: Service, name: str, body: bytes) -> bytes:
     if asked.user is not None and not 0 < len(asked.user) <= 200:
         raise InputError("user", "must be a text of 1 to 200 characters")
     person = b"" if asked.user is None else service.keys.pseudonym(asked.user)
-    return await service.ask(
-        Ask(experiment.id, asked.decision, person, _level(experiment, asked.level), asked.count or 0)
-    )
+    level = 0 if experiment.levels is None and asked.level is None else _level(experiment, asked.level)
+    answer: bytes = await service.writer.submit(Ask(experiment.id, asked.decision, person, level, asked.count or 0))
+    return answer
 
 
 def _level(experiment: Experiment, level: str | float | None) -> int:
     """Which of the experiment's levels; at level 0 no response is taken."""
     if experiment.levels is None:
-        if level is not None:
-            raise InputError("level", f"is not a setting of {experiment.policy.name}: one epsilon holds for all users")
-        return 0
+        raise InputError("level", f"is not a setting of {experiment.policy.name}: one epsilon holds for all users")
     allowed = ", ".join(map(str, experiment.levels))
     if level is None:
         raise InputError("level", f"is required: one of {allowed}")
@@ -83,47 +102,69 @@ def _level(experiment: Experiment, level: str | float | None) -> int:
 
 async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int, bytes]:
     """(HTTP status, JSON): what became of a response, or of each of a list."""
-    try:
-        sent = _respond.decode(body)
-    except msgspec.DecodeError as error:
-        raise Problem(400, f"the body must be JSON: {error}") from None
+    sent = _sent(body, rewards)
     many = isinstance(sent, list)
-    if not many and not isinstance(sent, dict):
-        raise Problem(422, "the body must be an object or a list of objects")
     if many and len(sent) > MOST:
-        raise Problem(413, f"a list may have at most {MOST} items, got {len(sent)}")
-    read = [_item(service, one, rewards) for one in (sent if many else [sent])]
+        raise Refusal(413, f"a list may have at most {MOST} items, got {len(sent)}")
+    bodies = sent if many else [sent]
+    read = [_item(service, one, rewards) for one in bodies]
     if FORGED in read and not service.store.embedded:
-        await service.look_again()  # another worker may just have made the experiment
-        read = [_item(service, one, rewards) for one in (sent if many else [sent])]
-    items = [one for one in read if isinstance(one, Item)]
-    told = iter(await service.tell(Tell(items)) if items else [])
-    outcomes = [next(told) if isinstance(one, Item) else one for one in read]
+        await service.look_again()  # another worker may just have made the experiment, or a new token key
+        read = [_item(service, one, rewards) for one in bodies]
+    items = [one for one in read if type(one) is Item]
+    outcomes: list[Outcome] = await service.writer.submit(Tell(items)) if items else []
+    if len(items) < len(read):
+        told = iter(outcomes)
+        outcomes = [next(told) if isinstance(one, Item) else one for one in read]
     if many:
-        return 200, msgspec.json.encode([_outcome(*one) for one in outcomes])
-    return CODES[outcomes[0][0]], msgspec.json.encode(_outcome(*outcomes[0]))
+        return 200, b"[%s]" % b",".join([_outcome(one) for one in outcomes])
+    return CODES[outcomes[0][0]], _outcome(outcomes[0])
 
 
-def _outcome(status: str, reason: str) -> dict[str, str]:
-    return {"status": status, "reason": reason} if reason else {"status": status}
+def _sent(body: bytes, rewards: bool) -> Any:
+    """What was sent. If not all of it has the right fields, it is left as it came, and each is looked at alone."""
+    try:
+        return (_rewards if rewards else _responses).decode(body)
+    except msgspec.ValidationError:
+        sent = msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise Refusal(400, f"the body must be JSON: {error}") from None
+    if not isinstance(sent, dict | list):
+        raise Refusal(422, f"the body must be {_shape(rewards)}, or a list of such objects")
+    return sent
 
 
-def _item(service: Service, one: Any, rewards: bool) -> Item | Refusal:
-    field = "reward" if rewards else "response"
-    if not isinstance(one, dict) or set(one) != {"token", field} or not isinstance(one["token"], str):
-        return "invalid", f"must be an object with the fields token and {field}"
-    token = tokens.read(one["token"], service.keys)
+def _shape(rewards: bool) -> str:
+    what = "reward (a number)" if rewards else "response (a whole number, or what a device of dpbandits wrote)"
+    return f"an object with the fields token (a text) and {what}"
+
+
+@lru_cache(1000)  # reasons may name an experiment
+def _outcome(outcome: Outcome) -> bytes:
+    status, reason = outcome
+    return msgspec.json.encode({"status": status, "reason": reason} if reason else {"status": status})
+
+
+def _item(service: Service, one: Any, rewards: bool) -> Item | Outcome:
+    kind = RewardBody if rewards else ResponseBody
+    if type(one) is not kind:
+        try:
+            one = msgspec.convert(one, kind)
+        except msgspec.ValidationError as error:
+            return "invalid", f"must be {_shape(rewards)}: {error}"
+    token = tokens.read(one.token, service.keys)
     run = None if token is None else service.runs.get(token.experiment)
     if token is None or run is None:
         return FORGED
     experiment = run.experiment
     if experiment.local is rewards:
-        return "invalid", f"{experiment.name} takes {'responses' if rewards else 'rewards'}: send it to that address"
-    return _reward(experiment, token, one[field]) if rewards else _response(experiment, token, one[field])
+        right = "responses" if rewards else "rewards"
+        return "invalid", f"{experiment.name} takes {right}: send it to /v1/{right}"
+    return _reward(experiment, token, one.reward) if rewards else _response(experiment, token, one.response)
 
 
-def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | Refusal:
-    if not isinstance(reward, int | float):
+def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | Outcome:
+    if not isinstance(reward, int | float) or isinstance(reward, bool):
         return "invalid", "reward must be a number"
     try:
         number = float(reward)
@@ -132,7 +173,7 @@ def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | 
     return Item(token, None, experiment.value(number))
 
 
-def _response(experiment: Experiment, token: tokens.Token, response: Any) -> Item | Refusal:
+def _response(experiment: Experiment, token: tokens.Token, response: Any) -> Item | Outcome:
     if isinstance(response, dict):
         name = token.decision if token.item == 0 else f"{token.decision}.{token.item}"
         if set(response) != {"decision", "epsilon", "response"}:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hmac
+import fcntl
+import hashlib
 import json
 import os
 import secrets
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,37 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from dpbandits.errors import InputError
 
-__all__ = ["Keyring"]
+__all__ = ["Keyring", "Signer", "alone", "replace_secrets"]
 
 FORMAT = 1
 TOKEN_KEYS_KEPT = 8  # older tokens than those of the last eight keys are no longer read
 NONCE = 12
 USER = 16  # bytes of a pseudonym
+
+
+class Signer:
+    """HMAC-SHA256 (RFC 2104) with one key that is prepared once: a third of the time that ``hmac.digest`` takes.
+
+    >>> import hmac
+    >>> Signer(b"key" * 10)(b"text") == hmac.digest(b"key" * 10, b"text", "sha256")
+    True
+    """
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, key: bytes) -> None:
+        block = key.ljust(64, b"\0")
+        if len(block) > 64:
+            raise ValueError("the key must have at most 64 bytes")
+        self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
+        self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
+
+    def __call__(self, message: bytes) -> bytes:
+        inner = self._inner.copy()
+        inner.update(message)
+        outer = self._outer.copy()
+        outer.update(inner.digest())
+        return outer.digest()
 
 
 class Keyring:
@@ -38,9 +64,9 @@ class Keyring:
 
     def __init__(self, record: dict[str, Any]) -> None:
         self._record = record
-        self.tokens = {int(one["id"]): bytes.fromhex(one["secret"]) for one in record["tokens"]}
+        self.signers = {int(one["id"]): Signer(bytes.fromhex(one["secret"])) for one in record["tokens"]}
         self.newest = int(record["tokens"][-1]["id"])
-        self._users = bytes.fromhex(record["users"])
+        self._users = Signer(bytes.fromhex(record["users"]))
         self._seal = ChaCha20Poly1305(bytes.fromhex(record["seal"]))
 
     @classmethod
@@ -53,7 +79,7 @@ class Keyring:
     def open(cls, path: Path) -> Keyring:
         """The keys in this file; a new file with new keys where there is none. Only its owner may read it."""
         with suppress(FileExistsError):
-            _write(path, cls.fresh()._record, os.O_EXCL)
+            write_secrets(path, cls.fresh()._record, os.O_EXCL)
         try:
             record = json.loads(path.read_text())
             if record["format"] != FORMAT:
@@ -66,9 +92,7 @@ class Keyring:
         """The same with a new token key, which is written to ``path``. Tokens that are out stay valid."""
         tokens = [*self._record["tokens"], _token_key(self.newest % 255 + 1, clock)][-TOKEN_KEYS_KEPT:]
         record = {**self._record, "tokens": tokens}
-        draft = path.with_name(path.name + ".new")
-        _write(draft, record, os.O_TRUNC)
-        draft.replace(path)
+        replace_secrets(path, record)
         return Keyring(record)
 
     @property
@@ -78,11 +102,11 @@ class Keyring:
 
     def pseudonym(self, user: str) -> bytes:
         """What stands for a user in the database."""
-        return hmac.digest(self._users, user.encode(), "sha256")[:USER]
+        return self._users(user.encode())[:USER]
 
     def chosen(self, user: bytes, experiment: int) -> float:
         """A number in [0, 1) that is fixed for a pseudonym in an experiment."""
-        tag = hmac.digest(self._users, b"%d:" % experiment + user, "sha256")
+        tag = self._users(b"%d:" % experiment + user)
         return int.from_bytes(tag[:7], "big") / 2**56
 
     def seal(self, content: bytes, about: bytes) -> bytes:
@@ -104,8 +128,27 @@ def _token_key(number: int, clock: Callable[[], float]) -> dict[str, Any]:
     return {"id": number, "secret": secrets.token_hex(32), "created": clock()}
 
 
-def _write(path: Path, record: dict[str, Any], how: int) -> None:
+def write_secrets(path: Path, record: dict[str, Any], how: int) -> None:
+    """Write a file that only its owner may read."""
     with open(os.open(path, os.O_CREAT | os.O_WRONLY | how, 0o600), "w") as file:
         json.dump(record, file)
         file.flush()
         os.fsync(file.fileno())
+
+
+def replace_secrets(path: Path, record: dict[str, Any]) -> None:
+    """Write it anew: whoever reads it meanwhile sees the old one or the new one."""
+    draft = path.with_name(path.name + ".new")
+    write_secrets(draft, record, os.O_TRUNC)
+    draft.replace(path)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Be the only process that changes secrets in this folder."""
+    folder = os.open(path.absolute().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)

@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dpbandits.service.batch import COUNTS, Batch
-from dpbandits.service.books import Run
+from dpbandits.service.books import LiveRun
+from dpbandits.service.rows import COUNTS, Rows
 
 __all__ = ["Metrics"]
 
@@ -70,14 +70,14 @@ class Metrics:
         self.failures = Counter("dpbandits_failures_total", "Commits that failed.", registry=self.registry)
         self.leading = Gauge("dpbandits_leading", "Experiments that this worker folds.", registry=self.registry)
 
-    def count(self, batch: Batch, runs: Mapping[int, Run]) -> None:
+    def count(self, rows: Rows, runs: Mapping[int, LiveRun]) -> None:
         """Count what a transaction has stored."""
-        for (number, _, arm), counts in batch.traffic.items():
+        for (number, _, arm), counts in rows.traffic.items():
             experiment = runs[number].experiment
             for name, n in zip(COUNTS, counts, strict=True):
                 if n:
                     self._events.labels(experiment.name, experiment.arms[arm], name).inc(n)
-        self._jobs.observe(len(batch.decisions) + len(batch.answers))
+        self._jobs.observe(len(rows.decisions) + len(rows.answers))
 
     def text(self) -> bytes:
         """As Prometheus reads it."""

@@ -11,15 +11,15 @@ from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.writer import Overloaded, Unavailable
 
-__all__ = ["MEDIA_TYPE", "Problem", "not_running", "problem_of"]
+__all__ = ["MEDIA_TYPE", "Refusal", "not_running", "problem_of"]
 
 MEDIA_TYPE = "application/problem+json"
 
 
-class Problem(Exception):  # noqa: N818  # as RFC 9457 calls it
+class Refusal(Exception):  # noqa: N818  # an answer, and no failure
     """An answer that is an error.
 
-    >>> Problem(404, "there is no experiment 'shop'").document()["title"]
+    >>> Refusal(404, "there is no experiment 'shop'").document()["title"]
     'Not Found'
     """
 
@@ -37,21 +37,21 @@ class Problem(Exception):  # noqa: N818  # as RFC 9457 calls it
         return msgspec.json.encode(self.document())
 
 
-def not_running(experiment: Experiment) -> Problem:
+def not_running(experiment: Experiment) -> Refusal:
     """The answer to a request for a decision of an experiment that makes none."""
-    return Problem(409, f"{experiment.name} is {experiment.status}: it makes no decisions", state=experiment.status)
+    return Refusal(409, f"{experiment.name} is {experiment.status}: it makes no decisions", state=experiment.status)
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> Refusal:
     """The problem that an error of ours is."""
-    if isinstance(error, Problem):
+    if isinstance(error, Refusal):
         return error
     if isinstance(error, InputError):
-        return Problem(422, str(error), parameter=error.parameter)
+        return Refusal(422, str(error), parameter=error.parameter)
     if isinstance(error, Overloaded):
-        return Problem(503, str(error), headers={"retry-after": "1"})
+        return Refusal(503, str(error), headers={"retry-after": "1"})
     if isinstance(error, Unavailable):
-        return Problem(
+        return Refusal(
             503, "nothing was stored: the database cannot be written; try again", headers={"retry-after": "5"}
         )
-    return Problem(500, "an error of ours: the log has more under this request's id")
+    return Refusal(500, "an error of ours: the log has more under this request's id")

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import time
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -13,34 +14,47 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from dpbandits.curators import LocalBernoulli
+from dpbandits.curators import LocalBernoulli, interval
+from dpbandits.curators.intervals import noise, spread
+from dpbandits.errors import InputError
 from dpbandits.mechanisms import attenuation, debias
+from dpbandits.numerics import unit
 from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
-from dpbandits.service.batch import COUNTS
-from dpbandits.service.books import SILENT, Run
+from dpbandits.service import health
+from dpbandits.service.books import SILENT, LiveRun
+from dpbandits.service.evidence import converged
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
-from dpbandits.service.state import State
+from dpbandits.service.rows import COUNTS, MINUTE
+from dpbandits.service.state import LiveState
 from dpbandits.service.tables import answers, audit, decisions, people, releases, traffic
 
-__all__ = ["COLUMNS", "audit_log", "export", "ledger", "series", "summary"]
+__all__ = ["COLUMNS", "audit_log", "export", "ledger", "overview", "series", "shares", "summary"]
 
 #: The intervals of the summary miss the mean of an arm with at most this probability, each on its own.
 MISSED = 0.05
 
+NO_INTERVAL = "no interval is proved for this policy's estimate"
+NOT_KEPT = "rewards of users who are held out are counted and not kept, so nothing of them is released"
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
+RECENT = 2  # minutes, the last one included
+SECOND = 1000  # milliseconds
+FINE = 200_000  # decisions that may be counted one by one, for steps shorter than a minute
 KINDS = {POLICY: "policy", RANDOM: "chance", HOLDOUT: "holdout", SHADOW: "shadow", REPLACED: "replaced"}
 COLUMNS = ("decision", "arm", "chosen_by", "propensity", "version", "made", "level", "received", "outcome", "response")
 
 
-def summary(connection: Connection, run: Run) -> dict[str, Any]:
+def summary(connection: Connection, run: LiveRun, now: float | None = None) -> dict[str, Any]:
     """Traffic, rates, estimates from releases, the guarantee in words and numbers, and what users have spent."""
     experiment, state = run.experiment, run.state
+    now = time.time() if now is None else now
     counts = _counts(connection, experiment)
     total = {name: sum(row[name] for row in counts) for name in COUNTS}
+    known = converged(experiment, state)
     arms = [
         {"arm": name, "paused": arm in experiment.paused}
         | _rates(counts[arm], total["decisions"])
+        | {"counts": counts[arm]}
         | {"estimate": estimate(experiment, state, arm)}
         for arm, name in enumerate(experiment.arms)
     ]
@@ -48,13 +62,70 @@ def summary(connection: Connection, run: Run) -> dict[str, Any]:
         "experiment": experiment.name,
         "status": experiment.status,
         "policy": experiment.policy.name,
+        "mode": experiment.settings.mode,
         "version": state.version,
         "decisions": total["decisions"],
         "responses": _responses(total, waiting(connection, experiment)),
         "arms": arms,
+        "holdout": holdout(connection, experiment),
         "guarantee": {**experiment.guarantee.to_json(), "words": in_words(experiment)},
         "users": users(connection, experiment),
+        "converged": known,
+        "health": findings(connection, run, counts, known, now),
     }
+
+
+def overview(connection: Connection, run: LiveRun, now: float) -> dict[str, Any]:
+    """An experiment at a glance: state, traffic, who leads, and what may be wrong."""
+    experiment, state = run.experiment, run.state
+    counts = _counts(connection, experiment)
+    known = converged(experiment, state)
+    decided = sum(row["decisions"] for row in counts)
+    recent = _recent(connection, experiment)
+    most = max(range(len(counts)), key=lambda arm: (recent[arm], counts[arm]["decisions"]))
+    return {
+        "name": experiment.name,
+        "status": experiment.status,
+        "policy": experiment.policy.name,
+        "trust": experiment.trust,
+        "epsilon": None if experiment.epsilon is None else str(experiment.epsilon),
+        "created": experiment.created,
+        "arms": len(experiment.arms),
+        "decisions": decided,
+        "responses": sum(row["used"] + row["apart"] for row in counts),
+        "leader": experiment.arms[most] if decided else None,
+        "share": recent[most] / sum(recent) if sum(recent) else None,
+        "converged": known,
+        "health": findings(connection, run, counts, known, now),
+    }
+
+
+def findings(
+    connection: Connection, run: LiveRun, counts: list[dict[str, int]], known: dict[str, Any], now: float
+) -> list[dict[str, Any]]:
+    """What may be wrong, in words."""
+    experiment = run.experiment
+    before = 0 if math.isinf(experiment.window) else int(1000 * (now - experiment.window)) // MINUTE
+    due = _decided(connection, experiment, (traffic.c.decisions - traffic.c.silent), traffic.c.minute < before)
+    recent = _recent(connection, experiment)
+    return health.findings(experiment, run.state, counts, due, recent, known)
+
+
+def _recent(connection: Connection, experiment: Experiment) -> list[int]:
+    """Decisions by arm in the last minutes in which there were any."""
+    where = traffic.c.experiment == experiment.id
+    last = connection.execute(sa.select(sa.func.max(traffic.c.minute)).where(where)).scalar() or 0
+    return _decided(connection, experiment, traffic.c.decisions, traffic.c.minute >= last - RECENT + 1)
+
+
+def _decided(connection: Connection, experiment: Experiment, what: Any, when: Any) -> list[int]:
+    found = connection.execute(
+        sa.select(traffic.c.arm, sa.func.sum(what))
+        .where((traffic.c.experiment == experiment.id) & when)
+        .group_by(traffic.c.arm)
+    )
+    rows = {arm: int(count) for arm, count in found}
+    return [rows.get(arm, 0) for arm in range(len(experiment.arms))]
 
 
 def _responses(total: dict[str, int], waits: int) -> dict[str, Any]:
@@ -105,33 +176,80 @@ def waiting(connection: Connection, experiment: Experiment) -> int:
     return int(connection.execute(sa.select(sa.func.count()).select_from(answers).where(where)).scalar_one())
 
 
-def estimate(experiment: Experiment, state: State, arm: int) -> dict[str, Any] | None:
-    """An arm's mean with an interval, in the unit of the reward, from what was released; None where nothing was.
-
-    The interval adds two errors, each exceeded with probability at most half of ``MISSED``: that of a mean of n bounded
-    rewards (Hoeffding 1963) and that of the curator's noise, as its ``width`` states it.
-    """
+def estimate(experiment: Experiment, state: LiveState, arm: int) -> dict[str, Any] | None:
+    """An arm's mean with an interval, in the unit of the reward, from what was released; None where nothing was."""
     curator = state.curator
     if not curator.ready(arm, 0.0):
         return None
-    n = curator.samples(arm, 0)
-    confidence = math.log(4.0 / MISSED)
-    mean, half = curator.mean(arm), math.sqrt(confidence / (2.0 * n))
-    noise = curator.width(arm, confidence, 0)
-    stated = experiment.trust != "central" or noise > 0.0
+    mean = curator.mean(arm)
     if isinstance(curator, LocalBernoulli):
-        slope = attenuation(curator.epsilon)
-        mean, half = debias(mean, slope), half / slope
+        mean = debias(mean, attenuation(curator.epsilon))
+    try:
+        ends: tuple[float, float] | None = interval(curator, arm, MISSED)
+    except InputError:
+        ends = None
+    return _estimated(experiment, mean, ends, curator.samples(arm, 0))
+
+
+def _estimated(experiment: Experiment, mean: float, ends: tuple[float, float] | None, n: float) -> dict[str, Any]:
     low, high = (0.0, 1.0) if experiment.range is None else experiment.range
     scale = high - low
-    interval = [low + scale * (mean - half - noise), low + scale * (mean + half + noise)]
-    return {
+    found: dict[str, Any] = {
         "mean": low + scale * mean,
-        "interval": interval if stated else None,
+        "interval": None if ends is None else [low + scale * end for end in ends],
         "confidence": 1.0 - MISSED,
         "of": "the logistic function of the reward" if experiment.range is None else "the reward",
         "responses": n,
     }
+    return found if ends is not None else found | {"note": NO_INTERVAL}
+
+
+def holdout(connection: Connection, experiment: Experiment) -> dict[str, Any] | None:
+    """The users who always get the baseline, to compare with; None where nobody is held out."""
+    if not experiment.holdout or experiment.baseline is None:
+        return None
+    held = (decisions.c.experiment == experiment.id) & (decisions.c.kind == HOLDOUT)
+    made = connection.execute(
+        sa.select(sa.func.coalesce(sa.func.sum(decisions.c["items"]), 0)).where(held)
+    ).scalar_one()
+    taken = (answers.c.experiment == experiment.id) & (answers.c.kind == HOLDOUT) & (answers.c.outcome != "late")
+    groups = connection.execute(
+        sa.select(answers.c.level, sa.func.count(), sa.func.sum(answers.c.response))
+        .where(taken)
+        .group_by(answers.c.level)
+    ).all()
+    found = {
+        "share": experiment.holdout,
+        "arm": experiment.arms[experiment.baseline],
+        "decisions": int(made or 0),
+        "responses": sum(int(n) for _, n, _ in groups),
+        "estimate": None,
+    }
+    if not experiment.local:
+        return found | {"note": NOT_KEPT}
+    of_levels = [(experiment.level_values[level], int(n), int(total)) for level, n, total in groups]
+    return found | {"estimate": _of_held_out(experiment, of_levels) if of_levels else None}
+
+
+def _of_held_out(experiment: Experiment, groups: list[tuple[float, int, int]]) -> dict[str, Any]:
+    """The mean of their responses, those of each level with the weight of what one of them tells.
+
+    ``groups`` has the level, the number and the sum of the responses. A bit has no other error than its own chance.
+    """
+    bits = experiment.mechanism == "bernoulli"
+    weight, total, variance, squares, largest = 0.0, 0.0, 0.0, 0.0, 0.0
+    for level, n, summed in groups:
+        slope = attenuation(level) if bits else 1.0
+        each = slope * slope if bits else 1.0 / (0.25 + 2.0 / level**2)
+        weight += n * each
+        total += n * each * (debias(summed / n, slope) if bits else summed / (n * experiment.steps))
+        variance += n * (each / slope) ** 2 / 4.0
+        squares, largest = squares + n * (each / level) ** 2, max(largest, each / level)
+    half = spread(variance, MISSED) if bits else spread(variance, MISSED / 2.0) + noise(squares, largest, MISSED / 2.0)
+    mean = total / weight
+    return _estimated(
+        experiment, mean, (unit(mean - half / weight), unit(mean + half / weight)), sum(n for _, n, _ in groups)
+    )
 
 
 def in_words(experiment: Experiment) -> str:
@@ -172,7 +290,7 @@ def users(connection: Connection, experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def series(connection: Connection, run: Run, points: int) -> dict[str, Any]:
+def series(connection: Connection, run: LiveRun, points: int) -> dict[str, Any]:
     """Counts by arm over time, in at most so many steps of whole minutes."""
     experiment = run.experiment
     where = traffic.c.experiment == experiment.id
@@ -206,7 +324,35 @@ def series(connection: Connection, run: Run, points: int) -> dict[str, Any]:
     return {"experiment": experiment.name, "step_seconds": 60 * step, "points": list(rows.values())}
 
 
-def ledger(connection: Connection, run: Run, after: int, limit: int) -> dict[str, Any]:
+def shares(connection: Connection, run: LiveRun, points: int) -> dict[str, Any]:
+    """Decisions by arm over time, in columns: in steps of whole seconds while there are few, then of whole minutes."""
+    experiment = run.experiment
+    few = sum(_decided(connection, experiment, traffic.c.decisions, sa.true())) <= FINE
+    table, at, count, unit = (
+        (decisions, decisions.c.made, decisions.c["items"], SECOND)
+        if few
+        else (traffic, traffic.c.minute * MINUTE, traffic.c.decisions, MINUTE)
+    )
+    where = table.c.experiment == experiment.id
+    first, last = connection.execute(sa.select(sa.func.min(at) // unit, sa.func.max(at) // unit).where(where)).one()
+    step = 1 if first is None else max(1, math.ceil((int(last) - int(first) + 1) / points))
+    slot = ((at // unit - first) // step).label("slot")
+    found: dict[int, list[int]] = {}
+    for number, arm, n in connection.execute(
+        sa.select(slot, table.c.arm, sa.func.sum(count)).where(where).group_by("slot", table.c.arm)
+    ):
+        found.setdefault(int(number), [0] * len(experiment.arms))[arm] = int(n)
+    slots = sorted(found)
+    return {
+        "experiment": experiment.name,
+        "arms": list(experiment.arms),
+        "step_seconds": step * unit // 1000,
+        "time": [(int(first) + number * step) * unit / 1000 for number in slots],
+        "decisions": [[found[number][arm] for number in slots] for arm in range(len(experiment.arms))],
+    }
+
+
+def ledger(connection: Connection, run: LiveRun, after: int, limit: int) -> dict[str, Any]:
     """Every release and what it cost. Stints share no reward: each reward loses what the release of its stint cost."""
     experiment = run.experiment
     found = connection.execute(
@@ -258,7 +404,7 @@ def _worst(connection: Connection, experiment: Experiment) -> str | None:
     return str(book.worst())
 
 
-def audit_log(connection: Connection, run: Run, after: int, limit: int) -> dict[str, Any]:
+def audit_log(connection: Connection, run: LiveRun, after: int, limit: int) -> dict[str, Any]:
     """Who changed what, and when."""
     found = connection.execute(
         sa.select(audit)
@@ -277,7 +423,7 @@ def audit_log(connection: Connection, run: Run, after: int, limit: int) -> dict[
     }
 
 
-def export(connection: Connection, run: Run) -> Iterator[list[Any]]:
+def export(connection: Connection, run: LiveRun) -> Iterator[list[Any]]:
     """Every decision and what became of it, as rows of ``COLUMNS``. A reward is never among them."""
     experiment = run.experiment
     join = sa.and_(

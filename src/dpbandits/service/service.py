@@ -17,19 +17,22 @@ from sqlalchemy.engine import Connection
 
 from dpbandits.errors import InputError
 from dpbandits.exact import SystemNoise
-from dpbandits.service import access
-from dpbandits.service.books import Ask, Choices, Run, Tell
+from dpbandits.service import access, demo
+from dpbandits.service.books import Choices, LiveRun
 from dpbandits.service.clock import Clock
 from dpbandits.service.embedded import Control, Embedded, Tick, released_rows
 from dpbandits.service.experiment import Experiment, Settings
-from dpbandits.service.keyring import Keyring
+from dpbandits.service.folding import Folder
+from dpbandits.service.keyring import Keyring, alone
 from dpbandits.service.logs import where
 from dpbandits.service.metrics import Metrics
-from dpbandits.service.problems import Problem
+from dpbandits.service.planner import Planner
+from dpbandits.service.problems import Refusal
+from dpbandits.service.recent import Recent
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
-from dpbandits.service.state import State, extended
-from dpbandits.service.store import Store
+from dpbandits.service.state import LiveState, extended
+from dpbandits.service.store import Database
 from dpbandits.service.tables import api_keys, audit, experiments, releases, requests, states
 from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable, Writer
@@ -49,12 +52,13 @@ class Service:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.metrics = Metrics()
-        self.runs: dict[int, Run] = {}
-        self.names: dict[str, Run] = {}
+        self.runs: dict[int, LiveRun] = {}
+        self.names: dict[str, LiveRun] = {}
         self.valid: dict[str, access.ApiKey] = {}
-        self.store = Store(settings.store, synchronous=settings.synchronous)
+        self.store = Database(settings.store, synchronous=settings.synchronous)
         self.keys = Keyring.open(settings.keys)
         self._keys_at = settings.keys.stat().st_mtime_ns
+        self.planner = Planner()
         self.ready = False
         self.stopping = False
         self._looking = asyncio.Lock()
@@ -79,8 +83,10 @@ class Service:
         ]
         if drawn and self.lasting:
             raise InputError("store", f"must keep what it is given, for {drawn[0]}: {self.lasting}")
-        parts = (self.store, self.keys, self.clock, self.tally, self.runs, self.metrics)
+        self.recent = Recent(self.settings.keys.with_name(self.settings.keys.name + ".recent"))
+        parts = (self.store, self.keys, self.recent, self.clock, self.tally, self.runs, self.metrics)
         self.books = Embedded(*parts) if self.store.embedded else Shared(*parts, reload=self.load)
+        self._folder = Folder(self.books) if isinstance(self.books, Shared) else None
         self.writer: Writer[Any] = Writer(self.books.commit)
         self.ready = True
 
@@ -92,8 +98,11 @@ class Service:
             asyncio.create_task(self._tend(TICK, self._tick)),
             asyncio.create_task(self._tend(REREAD, self._reread)),
         ]
-        if isinstance(self.books, Shared):
-            self.books.lead()
+        if self._folder is not None:
+            self._folder.start()
+        if self.settings.demo and demo.NAME not in self.names:
+            with suppress(Refusal):  # another worker has just made it
+                await self.create(demo.SETTINGS, "dpbandits", None)
         log.info("started", store=self.store.url.render_as_string(), experiments=len(self.runs))
 
     async def stop(self) -> None:
@@ -111,7 +120,10 @@ class Service:
 
     def close(self) -> None:
         """Close everything."""
+        self.planner.close()
         self.writer.stop()
+        if self._folder is not None:
+            self._folder.stop()
         self.books.close()
         if self.tally is not None:
             self.tally.close()
@@ -136,20 +148,29 @@ class Service:
             await self.writer.submit(Tick())
 
     async def _reread(self) -> None:
+        await asyncio.to_thread(self._read_elsewhere)
+
+    def _read_elsewhere(self) -> None:
+        self.rotate_if_due()
+        self._reread_secrets()
+        with self.store.readers.connect() as connection:
+            self._read_keys(connection)
+
+    def _reread_secrets(self) -> None:
+        """Take over the keys that other processes have renewed."""
         changed = self.settings.keys.stat().st_mtime_ns
         if changed != self._keys_at:
             self._keys_at = changed
             self._take_keys(Keyring.open(self.settings.keys))
-        await asyncio.to_thread(self._read_elsewhere)
-
-    def _read_elsewhere(self) -> None:
-        with self.store.readers.connect() as connection:
-            self._read_keys(connection)
+        self.recent.refresh()
 
     def rotate_if_due(self) -> None:
         """Renew the key that signs tokens, where it is old enough. Tokens that are out stay valid."""
-        if time.time() - self.keys.age > 86_400 * self.settings.token_key_days:
-            self._take_keys(self.keys.rotated(self.settings.keys))
+        old = 86_400 * self.settings.token_key_days
+        if time.time() - self.keys.age > old:
+            with alone(self.settings.keys):
+                keys = Keyring.open(self.settings.keys)  # another process may have been quicker
+                self._take_keys(keys if time.time() - keys.age <= old else keys.rotated(self.settings.keys))
 
     def _take_keys(self, keys: Keyring) -> None:
         self.keys = keys
@@ -167,11 +188,11 @@ class Service:
         for row in connection.execute(_all(only)).mappings().all():
             self._hold(self._run(row))
 
-    def stored(self, connection: Connection, number: int) -> Run:
+    def stored(self, connection: Connection, number: int) -> LiveRun:
         """An experiment as it is on disk."""
         return self._run(connection.execute(_all(number)).mappings().one())
 
-    def _run(self, row: Any) -> Run:
+    def _run(self, row: Any) -> LiveRun:
         experiment = Experiment(
             row["id"],
             Settings.model_validate_json(row["settings"]),
@@ -183,10 +204,10 @@ class Service:
             own=self.settings.own_policies,
             keys=self.keys,
         )
-        state = State(experiment.policy, experiment.window)
+        state = LiveState(experiment.policy, experiment.window)
         state.thaw(msgspec.json.decode(self.keys.unseal(bytes(row["state"]), experiment.name.encode())))
         state.pause(experiment.paused)
-        return Run(experiment, state, row["epoch"], row["draws"], row["changed"])
+        return LiveRun(experiment, state, row["epoch"], row["draws"], row["changed"])
 
     async def probe(self) -> None:
         """Store something, or raise why it cannot be."""
@@ -198,7 +219,7 @@ class Service:
 
         await self.writer.submit(Control(act))
 
-    def _hold(self, run: Run) -> None:
+    def _hold(self, run: LiveRun) -> None:
         run.state.deputy = not self.store.embedded
         self.runs[run.experiment.id] = run
         self.names[run.experiment.name] = run
@@ -215,14 +236,14 @@ class Service:
                 self._change(connection, run, "dpbandits", "halt", {"reason": RESTORED}, status="halted")()
                 log.error("halted", experiment=experiment.name, reason=RESTORED)
 
-    def find(self, name: str) -> Run:
+    def find(self, name: str) -> LiveRun:
         """The experiment of this name."""
         run = self.names.get(name)
         if run is None:
-            raise Problem(404, f"there is no experiment '{name:.100}'")
+            raise Refusal(404, f"there is no experiment '{name:.100}'")
         return run
 
-    async def look_up(self, name: str) -> Run:
+    async def look_up(self, name: str) -> LiveRun:
         """The experiment of this name, which another worker may just have made."""
         if name not in self.names and not self.store.embedded:
             await self.look_again()
@@ -234,6 +255,7 @@ class Service:
             await asyncio.to_thread(self._load_new)
 
     def _load_new(self) -> None:
+        self._reread_secrets()
         with self.store.readers.connect() as connection:
             for number in connection.execute(sa.select(experiments.c.id)).scalars().all():
                 if number not in self.runs:
@@ -242,14 +264,14 @@ class Service:
     async def create(self, asked: Settings, who: str, key: str | None) -> dict[str, Any]:
         """A new experiment. With an idempotency key, the same request again gets the same answer."""
         digest = hashlib.sha256(asked.model_dump_json().encode()).hexdigest()
-        made: list[Run] = []
+        made: list[LiveRun] = []
 
         def act(connection: Connection) -> dict[str, Any]:
             if key is not None:
                 before = connection.execute(sa.select(requests).where(requests.c.key == key)).first()
                 if before is not None:
                     if before.digest != digest:
-                        raise Problem(422, "Idempotency-Key was used before, with another request")
+                        raise Refusal(422, "Idempotency-Key was used before, with another request")
                     return json.loads(before.answer)
             answer = self._insert(connection, asked, who, made)
             if key is not None:
@@ -263,10 +285,10 @@ class Service:
 
         return await self.writer.submit(Control(act, then))
 
-    def _insert(self, connection: Connection, asked: Settings, who: str, made: list[Run]) -> dict[str, Any]:
+    def _insert(self, connection: Connection, asked: Settings, who: str, made: list[LiveRun]) -> dict[str, Any]:
         at = int(self.clock() * 1000)
         if connection.execute(sa.select(experiments.c.id).where(experiments.c.name == asked.name)).first():
-            raise Problem(409, f"name is taken: there is an experiment '{asked.name}'", parameter="name")
+            raise Refusal(409, f"name is taken: there is an experiment '{asked.name}'", parameter="name")
         draft = Experiment(0, asked, own=self.settings.own_policies, keys=self.keys)
         if draft.server_draws and self.lasting:
             raise InputError("policy", f"{draft.policy.name} needs a store that keeps what it is given: {self.lasting}")
@@ -279,10 +301,10 @@ class Service:
         experiment = Experiment(
             number, asked, revision=1, created=at / 1000, own=self.settings.own_policies, keys=self.keys
         )
-        state = State(experiment.policy, experiment.window)
+        state = LiveState(experiment.policy, experiment.window)
         if not self.store.embedded:
             state.open(at / 1000, SystemNoise(), Choices())
-        run = Run(experiment, state)
+        run = LiveRun(experiment, state)
         connection.execute(
             sa.insert(states).values(
                 experiment=number, epoch=0, version=0, draws=0, changed=0, at=at, state=self._sealed(run)
@@ -292,7 +314,7 @@ class Service:
         made.append(run)
         return experiment.to_json()
 
-    def _sealed(self, run: Run) -> bytes:
+    def _sealed(self, run: LiveRun) -> bytes:
         return self.keys.seal(msgspec.json.encode(run.state.freeze()), run.experiment.name.encode())
 
     def _log(self, connection: Connection, number: int, who: str, action: str, detail: dict[str, Any]) -> None:
@@ -300,7 +322,9 @@ class Service:
         row = {"experiment": number, "at": at, "who": who, "action": action, "detail": json.dumps(detail)}
         connection.execute(sa.insert(audit).values(**row))
 
-    async def change(self, name: str, who: str, action: str, how: Callable[[Run], dict[str, Any]]) -> dict[str, Any]:
+    async def change(
+        self, name: str, who: str, action: str, how: Callable[[LiveRun], dict[str, Any]]
+    ) -> dict[str, Any]:
         """Change an experiment: ``how`` says which fields of its row, or refuses."""
         run = await self.look_up(name)
         later: list[Callable[[], None]] = []
@@ -315,7 +339,7 @@ class Service:
 
         return await self.writer.submit(Control(act, lambda: later[0]()))
 
-    def _renewed(self, run: Run, fields: dict[str, Any]) -> tuple[Experiment, State]:
+    def _renewed(self, run: LiveRun, fields: dict[str, Any]) -> tuple[Experiment, LiveState]:
         before = run.experiment
         experiment = Experiment(
             before.id,
@@ -334,7 +358,7 @@ class Service:
         return experiment, state
 
     def _change(
-        self, connection: Connection, run: Run, who: str, action: str, detail: dict[str, Any], **fields: Any
+        self, connection: Connection, run: LiveRun, who: str, action: str, detail: dict[str, Any], **fields: Any
     ) -> Callable[[], None]:
         """Write a change; what is to be done in memory once it is on disk."""
         experiment, state = self._renewed(run, fields)
@@ -345,7 +369,7 @@ class Service:
             state.close_on(arm, SystemNoise())
         drawn = int(experiment.server_draws and bool(state.released))
         writes = bool(newly) or len(experiment.arms) > len(run.experiment.arms)
-        made = Run(experiment, state, run.epoch, run.draws + drawn, run.changed + writes)
+        made = LiveRun(experiment, state, run.epoch, run.draws + drawn, run.changed + writes)
         connection.execute(
             sa.update(experiments)
             .where(experiments.c.id == experiment.id)
@@ -368,7 +392,7 @@ class Service:
 
         return then
 
-    def _write_state(self, connection: Connection, before: Run, made: Run, at: int) -> None:
+    def _write_state(self, connection: Connection, before: LiveRun, made: LiveRun, at: int) -> None:
         columns = [column.name for column in releases.columns]
         for row in released_rows(made, made.state, {}, at) if made.draws > before.draws else []:
             connection.execute(sa.insert(releases).values(dict(zip(columns, row, strict=True))))
@@ -379,16 +403,6 @@ class Service:
         )
         if written.rowcount == 0:
             raise Unavailable("another worker changed the experiment at the same time")
-
-    # Decisions and responses
-
-    async def ask(self, ask: Ask) -> bytes:
-        """Decisions, as JSON, once they are on disk."""
-        return await self.writer.submit(ask)
-
-    async def tell(self, tell: Tell) -> list[tuple[str, str]]:
-        """What became of each response, once that is on disk."""
-        return await self.writer.submit(tell)
 
 
 def _all(only: int | None) -> sa.Select[Any]:

@@ -16,14 +16,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from dpbandits.changing import SomeArms, choosing_among, keep, with_more_arms
-from dpbandits.curators.awaiting import awaiting
-from dpbandits.live import Desk
+from dpbandits.live import Desk, seen
 from dpbandits.parts import arrays, copied, freeze, in_plain_python, thaw
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.ledger import LedgerError
 from dpbandits.protocols import Releases
 
-__all__ = ["Release", "State", "extended"]
+__all__ = ["LiveState", "Release", "extended"]
 
 #: A window is divided into this many parts; decisions of one part count as waiting until the window of the last ends.
 PARTS = 32
@@ -44,13 +43,13 @@ class Release(NamedTuple):
         return "count" if self.responses >= self.asked else "deadline"
 
 
-class State:
+class LiveState:
     """One policy with its memory.
 
     >>> from dpbandits import policies
     >>> from dpbandits.exact import SystemNoise
     >>> rng, noise = np.random.default_rng(0), SystemNoise()
-    >>> state = State(policies.adap_ucb(2, epsilon=1.0), window=60.0)
+    >>> state = LiveState(policies.adap_ucb(2, epsilon=1.0), window=60.0)
     >>> [state.decide(0.0, noise, rng) for _ in range(3)]  # (arm, stint): one arm is served until something comes
     [(0, 1), (0, 1), (0, 1)]
     >>> state.receive(0, 1, 0.0, 1.0, 0.0, 1.0, noise), state.version, state.decide(1.0, noise, rng)
@@ -74,7 +73,7 @@ class State:
         self.policy, self.parts, self.waiting = policy, {"desk": desk, "agent": agent, "curator": curator}, waiting
         self.desk, self.curator = in_plain_python(desk), in_plain_python(curator)
         self._some: SomeArms | None = None  # the agent, while arms are paused
-        self.releases: Releases = awaiting(self.curator, self.desk.out, desk.window)
+        self.releases: Releases = seen(policy, self.curator, self.desk)
         self.released: list[Release] = []  # since this copy was made
         self.served = 0  # decisions, whoever made them
         self.deputy = False  # whether this is a copy that decides while another one folds: it never draws noise
@@ -117,8 +116,23 @@ class State:
             self.note(self.desk.arm[0], stint, now)
             return int(self.desk.arm[0]), stint
         arm = self.desk.decide(self.releases, self._kept, self.agent, now, noise, choices)
-        self._wait(arm, now)
+        self._wait(arm, now, 1)
         return arm, self.desk.stint[0]
+
+    def decide_alike(self, arm: int, stint: int, most: int, now: float) -> int:
+        """Up to ``most`` decisions like one that was just made; how many they are: all where a stint is released whole.
+
+        >>> from dpbandits import policies
+        >>> from dpbandits.exact import SystemNoise
+        >>> state = LiveState(policies.adap_ucb(2, epsilon=1.0), window=60.0)
+        >>> arm, stint = state.decide(0.0, SystemNoise(), np.random.default_rng(0))
+        >>> state.decide_alike(arm, stint, 9, 0.0), state.decisions
+        (9, 10)
+        """
+        if not self.desk.by_stint:
+            return 0
+        self.note(arm, stint, now, most)
+        return most
 
     def peek(self, now: float, noise: Any, choices: Any) -> int:
         """The arm that the policy would choose, for a user of whom nothing is taken."""
@@ -137,10 +151,10 @@ class State:
         if self.desk.by_stint and self.desk.asked[0] == 0 and not (self.over or self.deputy):
             self.desk.open(self.releases, self.agent, choices)
 
-    def note(self, arm: int, stint: int, now: float) -> None:
-        """Count a decision that was made elsewhere, or that the policy did not choose (stint 0)."""
-        self.desk.hand_out(arm, stint, now)
-        self._wait(arm, now)
+    def note(self, arm: int, stint: int, now: float, count: int = 1) -> None:
+        """Count decisions that were made elsewhere, or that the policy did not choose (stint 0)."""
+        self.desk.hand_out(arm, stint, now, count)
+        self._wait(arm, now, count)
 
     def receive(self, arm: int, stint: int, made: float, value: float, level: float, now: float, noise: Any) -> bool:
         """Fold a response; whether it was used."""
@@ -182,14 +196,14 @@ class State:
     def _part_of(self, made: float) -> int:
         return 0 if self._part == math.inf else int(made // self._part)
 
-    def _wait(self, arm: int, now: float) -> None:
+    def _wait(self, arm: int, now: float, count: int) -> None:
         part = self._part_of(now)
         row = self.waiting.get(part)
         if row is None:
             row = self.waiting[part] = [now, *[0] * len(self.desk.out)]
             self._look = -math.inf
         row[0] = max(row[0], now)
-        row[1 + arm] += 1
+        row[1 + arm] += count
 
     def pause(self, paused: frozenset[int]) -> None:
         """Choose among the other arms alone; refused where the policy does not allow it."""
@@ -238,17 +252,17 @@ class State:
         self.pause(self.paused)
 
 
-def extended(state: State) -> State:
+def extended(state: LiveState) -> LiveState:
     """The same state with one more arm, of which nothing is known; refused where the policy does not allow it.
 
     >>> from dpbandits import policies
-    >>> len(extended(State(policies.ucb1(2), math.inf)).desk.out)
+    >>> len(extended(LiveState(policies.ucb1(2), math.inf)).desk.out)
     3
     """
     state.sync()
     policy = with_more_arms(state.remembering())
     desk = state.parts["desk"]._replace(out=np.append(state.parts["desk"].out, 0))
-    made = object.__new__(State)
+    made = object.__new__(LiveState)
     waiting: dict[int, list[float]] = {part: [*row, 0] for part, row in state.waiting.items()}
     made._take(policy, copied(desk), policy.agent, policy.curator, waiting, state.paused)
     made.served, made.deputy = state.served, state.deputy
@@ -260,7 +274,7 @@ class _Kept:
 
     __slots__ = ("_state",)
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: LiveState) -> None:
         self._state = state
 
     def __getattr__(self, name: str) -> Any:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, OperationalError
 
 from dpbandits.errors import InputError
 
-__all__ = ["Store"]
+__all__ = ["Database"]
 
 #: How long a statement waits for a lock. The server is the only one that writes for long.
 BUSY = 5.0
@@ -31,10 +31,10 @@ MIGRATING = 0x6470_6261
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 
 
-class Store:
+class Database:
     """A database of SQLite or PostgreSQL.
 
-    >>> store = Store("sqlite://")
+    >>> store = Database("sqlite://")
     >>> store.embedded, store.durable
     (True, 'a database in memory is gone when the server stops')
     """

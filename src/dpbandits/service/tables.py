@@ -75,6 +75,7 @@ answers = sa.Table(
     sa.Column("received", _big, nullable=False),
     sa.Column("outcome", sa.Text, nullable=False),  # used, apart, late; waiting until it is folded
     sa.Column("response", _big),  # what a device sent; never a reward
+    sa.Column("digest", sa.LargeBinary),  # of a reward: it tells nothing once its key is erased
     sa.Column("sealed", sa.LargeBinary),  # a reward that waits to be folded, sealed; erased by the fold
     sa.Column("folded", sa.Boolean, nullable=False),
     sa.Index("answers_to_fold", "experiment", postgresql_where=NOT_FOLDED, sqlite_where=NOT_FOLDED),

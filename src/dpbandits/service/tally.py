@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
-from dpbandits.service.store import Store
+from dpbandits.service.store import Database
 
 __all__ = ["Tally"]
 
@@ -27,7 +27,7 @@ class Tally:
     """
 
     def __init__(self, url: str) -> None:
-        self._store = Store(url)
+        self._store = Database(url)
         with self._store.opened() as connection, connection.begin():
             METADATA.create_all(connection)
         self._connection: sa.Connection | None = None

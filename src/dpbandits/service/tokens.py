@@ -6,15 +6,18 @@ import binascii
 import hmac
 import struct
 from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dpbandits.service.keyring import USER, Keyring
 
-__all__ = ["Token", "read", "write"]
+__all__ = ["Token", "read", "write", "write_each"]
 
 TAG = 16  # bytes of the HMAC-SHA256 that are sent
 _TO_URL, _TO_PLAIN = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 _HEAD = struct.Struct(">BIIHHBQqB")
+_ITEM = slice(5, 9)  # where the number of the item is
+_PADDING = (b"", b"===", b"==", b"=")
 
 
 class Token(NamedTuple):
@@ -39,25 +42,30 @@ def write(token: Token, keys: Keyring) -> str:
     >>> read(write(token, keys), keys) == token, read(write(token, keys)[:-4] + "AAAA", keys)
     (True, None)
     """
+    return next(write_each(token, (token.item,), keys))
+
+
+def write_each(token: Token, items: Iterable[int], keys: Keyring) -> Iterator[str]:
+    """The texts of the tokens of a lease, which differ in their item."""
     *numbers, user, decision = token
     body = _HEAD.pack(keys.newest, *numbers, len(user)) + user + decision.encode()
-    tag = hmac.digest(keys.tokens[keys.newest], body, "sha256")[:TAG]
-    return b2a_base64(tag + body, newline=False).rstrip(b"=").translate(_TO_URL).decode()
+    before, after = body[: _ITEM.start], body[_ITEM.stop :]
+    sign = keys.signers[keys.newest]
+    for item in items:
+        body = before + item.to_bytes(4, "big") + after
+        yield b2a_base64(sign(body)[:TAG] + body, newline=False).rstrip(b"=").translate(_TO_URL).decode()
 
 
 def read(text: str, keys: Keyring) -> Token | None:
     """The token in a text; None if it is not one of ours."""
     try:
-        content = a2b_base64(text.encode("ascii").translate(_TO_PLAIN) + b"=" * (-len(text) % 4))
+        content = a2b_base64(text.encode("ascii").translate(_TO_PLAIN) + _PADDING[len(text) % 4])
         body = content[TAG:]
-        key, *numbers, size = _HEAD.unpack_from(body)
+        key, experiment, item, arm, level, kind, stint, made, size = _HEAD.unpack_from(body)
     except (struct.error, binascii.Error, ValueError):
         return None
-    secret = keys.tokens.get(key)
-    if secret is None or size not in (0, USER):
+    sign = keys.signers.get(key)
+    if sign is None or size not in (0, USER) or not hmac.compare_digest(sign(body)[:TAG], content[:TAG]):
         return None
-    if not hmac.compare_digest(hmac.digest(secret, body, "sha256")[:TAG], content[:TAG]):
-        return None
-    rest = body[_HEAD.size :]
-    experiment, item, arm, level, kind, stint, made = numbers
-    return Token(experiment, item, arm, level, kind, stint, made, rest[:size], rest[size:].decode())
+    start = _HEAD.size + size
+    return Token(experiment, item, arm, level, kind, stint, made, body[_HEAD.size : start], body[start:].decode())

@@ -257,19 +257,27 @@ def compiled(function: Any, *parts: Any) -> Any:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delay Ctrl-C while something is compiled: an interrupt inside a callback of LLVM would be lost."""
+    """Delay Ctrl-C while something is compiled: an interrupt inside a callback of LLVM would be lost.
+
+    A second Ctrl-C is not delayed.
+    """
     here = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT) if here else None
     if before is None:  # signals come to the main thread
         yield
         return
-    held: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
+
+    def wait(number: int, frame: Any) -> None:
+        compiling.stopping = True
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, wait)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if held:
+        if compiling.stopping:
+            compiling.stopping = False
             signal.raise_signal(signal.SIGINT)
 
 

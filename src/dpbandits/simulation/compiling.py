@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-__all__ = ["begins", "ends", "seconds", "watch"]
+__all__ = ["begins", "ends", "seconds", "stopping", "watch"]
 
 _watcher: Callable[[bool], None] | None = None
 _depth = 0  # compilations that are under way: one may ask for another
 _since = 0.0
 _spent = 0.0
+stopping = False  # whether Ctrl-C came while something is compiled, and waits for the end of it
 
 
 def watch(watcher: Callable[[bool], None] | None) -> None:

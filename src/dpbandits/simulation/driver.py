@@ -54,6 +54,8 @@ def simulate(
     delay: str | Delay | None = None,
     loss: float | str = 0.0,
     window: float | str | None = None,
+    rewards_per_user: int | str | None = None,
+    user_delta: float | str | None = None,
     runs: int = 20,
     workers: int | None = None,
     engine: str = "compiled",
@@ -67,8 +69,10 @@ def simulate(
     or file to replay, or a text as on the command line, and ``levels`` a list or a text. The option
     ``epsilon_min="auto"`` is chosen by the HeLDP paper's rule for these levels. ``checkpoints`` is their number, spaced
     evenly in the logarithm of t, or a list. With a ``delay``, a share of ``loss`` or a ``window`` the responses come
-    late or never, and the rules of ``dpbandits.live`` are played. The same seed gives the same numbers, whatever the
-    number of workers; ``seed=None`` draws one, which the trace shows. ``engine="python"`` plays without the compiler.
+    late or never, and the rules of ``dpbandits.live`` are played. With ``rewards_per_user`` epsilon is the promise for
+    a user who gives at most so many rewards, and each reward gets a share of it; with ``user_delta`` the responses of a
+    user of a local policy compose to (epsilon, user_delta). The same seed gives the same numbers, whatever the number
+    of workers; ``seed=None`` draws one, which the trace shows. ``engine="python"`` plays without the compiler.
     ``progress`` is called with the number of finished runs and of all.
 
     >>> trace = simulate("ucb1", arms={"red": 0.9, "green": 0.6}, horizon=1000, runs=10, seed=0)
@@ -97,19 +101,19 @@ def simulate_all(
     runs, workers = at_least("runs", _number("runs", runs), 1), workers_of(_number("workers", workers))
     if progress is not None and not callable(progress):
         raise InputError("progress", f"must be a function of the finished runs and of all, got {progress!r:.80}")
-    shape = (runs, simulation.marks.size, len(simulation.arms))
+    shape = (runs, *simulation.shape)
     if math.prod(shape) > LARGEST:
         raise InputError("runs", f"must be fewer: {runs} of them need {8 * math.prod(shape) / 1e9:.0f} GB, got {runs}")
     started = time.perf_counter()  # compiling is part of the time that a user waits
     player = Player.of(simulation, engine)
-    pulls = np.zeros(shape, np.int64)
+    left = np.zeros(shape, np.int64)
 
     def one(run: int) -> int:
-        pulls[run] = player.play(run)
+        left[run] = player.play(run)
         return run
 
     finished = _spread(one, runs, workers, progress)
-    trace = Trace(simulation, pulls, time.perf_counter() - started, engine=engine)
+    trace = Trace.of(simulation, left, time.perf_counter() - started, engine)
     if len(finished) < runs:
         raise Interrupted(trace.only(np.array(sorted(finished), np.int64)) if finished else None)
     return trace

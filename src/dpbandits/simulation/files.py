@@ -32,6 +32,7 @@ def save(trace: Trace, path: str | Path) -> None:
         "seconds": trace.seconds,
         "version": trace.version,
         "engine": trace.engine,
+        "named": None if trace.named is None else trace.named.tolist(),
     }
     table = pyarrow.Table.from_pandas(trace.to_pandas(), preserve_index=False)
     parquet.write_table(table.replace_schema_metadata({METADATA: json.dumps(record)}), path)
@@ -50,7 +51,15 @@ def load(path: str | Path, arms: object = None) -> Trace:
     simulation = Simulation.from_json(record["simulation"], arms)
     columns = [table.column(f"pulls_{name}").to_numpy() for name in simulation.arms.names]
     pulls = np.stack(columns, axis=-1).reshape(record["runs"], simulation.marks.size, len(columns))
-    return Trace(simulation, pulls, record["seconds"], record["version"], record["engine"])
+    named = record.get("named")
+    return Trace(
+        simulation,
+        pulls,
+        record["seconds"],
+        record["version"],
+        record["engine"],
+        None if named is None else np.array(named, np.int64),
+    )
 
 
 def _arrow() -> tuple[Any, Any]:

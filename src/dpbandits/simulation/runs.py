@@ -13,10 +13,10 @@ import numpy as np
 from dpbandits import __version__
 from dpbandits.agents import skip_ahead
 from dpbandits.checks import known
-from dpbandits.curators.awaiting import awaiting
 from dpbandits.errors import ChoiceError, InputError
-from dpbandits.live import Desk
+from dpbandits.live import Desk, seen
 from dpbandits.parts import copied
+from dpbandits.protocols import Stopping
 from dpbandits.simulation import delayed, loop
 from dpbandits.simulation.complaints import refused
 from dpbandits.simulation.reach import reach
@@ -76,15 +76,16 @@ class Player:
         return player
 
     def play(self, run: int) -> Integers:
-        """(checkpoints, arms): the pulls of run number ``run``."""
+        """What run number ``run`` leaves, with the shape ``Simulation.shape``."""
         return self._play(run, self.simulation.marks)
 
     def _play(self, run: int, marks: Integers) -> Integers:
         simulation = self.simulation
         given = () if simulation.delay is None else (simulation.loss, delayed.room(simulation.horizon))
         shuffled = simulation.arm_order == "shuffled"
+        parts, random = _parts(simulation), streams(simulation.seed, run)
         try:
-            return play_once(self.loop, _parts(simulation), given, marks, shuffled, streams(simulation.seed, run))
+            return play_once(self.loop, parts, given, marks, shuffled, random, _named(simulation, parts))
         except ChoiceError as error:
             agent = type(simulation.policy.agent).__name__
             raise InputError("policy", f"{simulation.policy.name}: {agent}.{error}") from None
@@ -97,15 +98,21 @@ def play_once(
     marks: Integers,
     shuffled: bool,
     random: Streams,
+    named: Integers | None = None,
 ) -> Integers:
-    """(checkpoints, arms): the pulls of one run, whose arms are put in an order of their own if ``shuffled``."""
+    """(checkpoints, arms): the pulls of one run, whose arms are put in an order of their own if ``shuffled``.
+
+    ``named`` is where a policy that stops writes which arm it has named, and when; it becomes a last row.
+    """
     environment, *rest = parts
     order = np.arange(len(environment.means))
     if shuffled:
         random.order.shuffle(order)
-    played, pulls = np.zeros((2, len(marks), len(order)), np.int64)
+    played = np.zeros((len(marks), len(order)), np.int64)
     loop(environment.reorder(order), *rest, *given, marks, played, *random[1 : 5 if given else 4])
-    pulls[:, order] = played
+    left = played if named is None else np.vstack([played, named])
+    pulls = np.zeros_like(left)
+    pulls[:, order] = left
     return pulls
 
 
@@ -124,8 +131,16 @@ def _parts(simulation: Simulation) -> tuple[Any, ...]:
         agent = skip_ahead(policy.agent) if curator.others_stand else policy.agent
         return environment, curator, copied(agent)
     desk = Desk.start(policy.arms, by_stint=curator.by_stint, window=simulation.window or math.inf)
-    releases = awaiting(curator, desk.out, desk.window)
+    releases = seen(policy, curator, desk)
     return environment, releases, curator, copied(policy.agent), desk, simulation.delay
+
+
+def _named(simulation: Simulation, parts: tuple[Any, ...]) -> Integers | None:
+    """Where the agent among these parts writes which arm it has named; None where it does not stop."""
+    if not simulation.policy.traits.stops:
+        return None
+    agent: Stopping = parts[2 if simulation.delay is None else 3]
+    return agent.named
 
 
 def result_key(simulation: Simulation) -> str:

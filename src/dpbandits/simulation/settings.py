@@ -21,8 +21,9 @@ from dpbandits.environments.numbers import low_and_high, number
 from dpbandits.errors import InputError
 from dpbandits.exact import rational
 from dpbandits.policies import lookup
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.policy import USERS, Policy
 from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.privacy.users import of_reward
 from dpbandits.types import Integers
 
 __all__ = ["ARM_ORDERS", "AUTO", "Setting", "Simulation", "settings"]
@@ -93,6 +94,14 @@ def _read_delay(value: Any) -> Delay | None:
 
 def _read_loss(value: Any) -> float:
     return fraction("loss", _read_number("loss", value), zero=True)
+
+
+def _read_rewards_per_user(value: Any) -> int | None:
+    return None if value is None else at_least("rewards_per_user", _read_number("rewards_per_user", value), 1)
+
+
+def _read_user_delta(value: Any) -> float | None:
+    return None if value is None else fraction("user_delta", _read_number("user_delta", value))
 
 
 def _read_window(value: Any) -> float | None:
@@ -172,6 +181,18 @@ class Simulation:
     window: Annotated[
         float | None, Setting(_read_window, "Rounds for which a response is waited for.", form="ROUNDS")
     ] = None
+    rewards_per_user: Annotated[
+        int | None,
+        Setting(
+            _read_rewards_per_user,
+            "The most rewards of one user: the promise is then one for users, at this epsilon.",
+            form="M",
+        ),
+    ] = None
+    user_delta: Annotated[
+        float | None,
+        Setting(_read_user_delta, "Delta of a local promise for users, whose responses then compose.", form="DELTA"),
+    ] = None
 
     @classmethod
     def of(cls, policy: str | lookup.Factory | Policy, **given: Any) -> Self:
@@ -203,10 +224,12 @@ class Simulation:
             return self
         from dpbandits.bounds.levels import best_epsilon_min  # SciPy, which few runs need
 
-        if self.levels is None:
+        levels = self.levels_of_rewards
+        if levels is None or self.levels is None:
             raise InputError("levels", f"is required by epsilon_min={AUTO}, got none")
-        chosen = {**self.options, "epsilon_min": best_epsilon_min(self.levels, mechanism)}
-        return replace(self, options=chosen)
+        best, rewards = best_epsilon_min(levels, mechanism), self.rewards_per_user or 1
+        of_user = next((x for x in self.levels.thresholds() if of_reward(x, rewards) == best), best * rewards)
+        return replace(self, options={**self.options, "epsilon_min": of_user})
 
     def _check(self) -> None:
         """Refuse settings that contradict each other, before the first round is played."""
@@ -258,12 +281,27 @@ class Simulation:
     def policy(self) -> Policy:
         """The policy, made for these arms."""
         arms = len(self.arms)
-        return lookup.make(self.factory, arms=arms, epsilon=self.epsilon, horizon=self.horizon, given=self.options)
+        return lookup.make(
+            self.factory,
+            arms=arms,
+            epsilon=self.epsilon,
+            horizon=self.horizon,
+            rewards_per_user=self.rewards_per_user,
+            user_delta=self.user_delta,
+            given=self.options,
+        )
+
+    @cached_property
+    def levels_of_rewards(self) -> Population | None:
+        """The levels at which single rewards are made private: those of the users, divided by their rewards."""
+        if self.levels is None or self.rewards_per_user is None:
+            return self.levels
+        return self.levels.divided(self.rewards_per_user)
 
     @cached_property
     def environment(self) -> Bernoulli | Mixed:
         """Who pays, in the order in which the arms were given."""
-        return self.arms.environment(self.levels, self.reward_range)
+        return self.arms.environment(self.levels_of_rewards, self.reward_range)
 
     @cached_property
     def marks(self) -> Integers:
@@ -273,6 +311,14 @@ class Simulation:
         if self.checkpoints == 1:
             return np.array([self.horizon], np.int64)
         return np.unique(np.round(np.geomspace(1, self.horizon, self.checkpoints)).astype(np.int64))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of what a run leaves: a row of pulls for each checkpoint, by arm.
+
+        If the policy stops, a last row has the rounds after which an arm was named the best one, and 0 for the others.
+        """
+        return self.marks.size + (1 if self.policy.traits.stops else 0), len(self.arms)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -307,8 +353,12 @@ def _with_settings_of(policy: Policy, given: dict[str, Any]) -> dict[str, Any]:
         raise InputError("arms", f"must be {policy.arms} for this {policy.name}, got {len(read)} in '{read.text}'")
     if policy.horizon is not None and _read_horizon(given.get("horizon", policy.horizon)) != policy.horizon:
         raise InputError("horizon", f"is {policy.horizon} rounds for this {policy.name}, got {given['horizon']}")
-    own = {name: value for name, value in policy.options.items() if name != "epsilon"}
-    return {**given, "epsilon": policy.settings.get("epsilon"), "options": own}
+    for name in USERS:
+        if given.get(name) is not None and given[name] != policy.settings.get(name):
+            raise InputError("policy", f"is made already: {name} is its own, got {given[name]}")
+    users = {name: policy.settings.get(name) for name in USERS}
+    own = {name: value for name, value in policy.options.items() if name != "epsilon" and name not in USERS}
+    return {**given, "epsilon": policy.settings.get("epsilon"), "options": own, **users}
 
 
 @cache

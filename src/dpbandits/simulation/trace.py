@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from dpbandits import __version__
 from dpbandits.display import card, shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.formats import amount, estimate, plural
-from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, nth_look, show_legend
+from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, new_axes, nth_look, show_legend
 from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.protocols import Stopping
 from dpbandits.simulation.settings import Simulation
+from dpbandits.simulation.stops import Stops
 from dpbandits.simulation.tails import Tail, tail_of
 from dpbandits.types import Floats, Integers
 
@@ -38,6 +40,22 @@ class Trace:
     seconds: float
     version: str = __version__
     engine: str = "compiled"
+    named: Integers | None = None  # (runs, arms), where the policy stops: when it named which arm
+
+    @classmethod
+    def of(cls, simulation: Simulation, left: Integers, seconds: float, engine: str = "compiled") -> Trace:
+        """The trace of what runs have left, each with the shape ``simulation.shape``."""
+        marks = simulation.marks.size
+        named = left[:, marks] if simulation.shape[0] > marks else None
+        return cls(simulation, left[:, :marks], seconds, engine=engine, named=named)
+
+    @property
+    def stops(self) -> Stops | None:
+        """When runs stopped and what they named, for a policy that stops when it knows the best arm; otherwise None."""
+        if self.named is None:
+            return None
+        agent = cast(Stopping, self.simulation.policy.agent)
+        return Stops(self.named, self.means, agent.beta, self.horizon)
 
     @property
     def policy(self) -> str:
@@ -116,8 +134,10 @@ class Trace:
     @property
     def label(self) -> str:
         """The policy, as papers write it, and the level at which it runs."""
-        title, epsilon = self.simulation.policy.title, self.options.get("epsilon")
-        return title if epsilon is None else f"{title} (ε = {epsilon:g})"
+        policy, epsilon = self.simulation.policy, self.options.get("epsilon")
+        rewards = policy.rewards_per_user
+        users = "" if rewards is None else f" for a user with {plural(rewards, 'reward')}"
+        return policy.title if epsilon is None else f"{policy.title} (ε = {epsilon:g}{users})"
 
     @property
     def tail(self) -> Tail:
@@ -128,7 +148,7 @@ class Trace:
         """The document that ``dpbandits simulate --json`` prints."""
         regret = self.regret
         stderr = [None if np.isnan(x) else float(x) for x in self.stderr]
-        settings, pulls = self.simulation.to_json(), self.pulls[:, -1].mean(axis=0)
+        settings, pulls, stops = self.simulation.to_json(), self.pulls[:, -1].mean(axis=0), self.stops
         return {
             **settings,
             "policy": self.policy,
@@ -161,6 +181,7 @@ class Trace:
                 "best_arm_found": self.found,
                 "best_arm_fraction": self.best_arm_fraction,
             },
+            **({} if stops is None else {"stops": stops.to_json(self.names)}),
         }
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -183,6 +204,11 @@ class Trace:
         }
         for arm, name in enumerate(self.names):
             columns[f"pulls_{name}"] = self.pulls[:, :, arm].ravel()
+        if self.named is not None:
+            stopped = self.named.max(axis=1)
+            names = np.where(stopped > 0, np.array(self.names, object)[self.named.argmax(axis=1)], None)
+            columns["stopped"] = np.repeat(np.where(stopped > 0, stopped, np.nan), self.checkpoints.size)
+            columns["named"] = np.repeat(names, self.checkpoints.size)
         return pandas.DataFrame(columns)
 
     def summary(self) -> list[str]:
@@ -195,6 +221,7 @@ class Trace:
             f"regret {mean}{' (standard error)' if '±' in mean else ''}, at most {amount(float(final.max()))}",
             *([str(self.tail)] if self.runs > 1 else []),
             f"{best}, found in {self.found} of {plural(self.runs, 'run')}; {share}",
+            *([] if self.stops is None else [f"the best arm is known to {self.stops}"]),
         ]
 
     def __repr__(self) -> str:
@@ -217,16 +244,20 @@ class Trace:
         """The theorems on this policy's regret here, in the unit of rewards mapped from ``reward_range`` to [0, 1]."""
         from dpbandits.bounds import Problem, for_policy
 
-        simulation, epsilon = self.simulation, self.guarantee.epsilon
+        simulation, reward = self.simulation, self.simulation.policy.curator.guarantee()
+        epsilon = reward.epsilon  # theorems are about one reward
         private = epsilon is not None and np.isfinite(epsilon)
         problem = Problem.on(
             simulation.arms,
             self.horizon,
             epsilon=epsilon if private else None,
-            levels=simulation.levels,
+            levels=simulation.levels_of_rewards,
             reward_range=simulation.reward_range,
         )
-        return for_policy(problem, self.policy, self.guarantee, self.options)
+        found = for_policy(problem, self.policy, reward, simulation.policy.of_reward)
+        if self.stops is not None and self.stops.beta > 1.0 / self.horizon:  # then it is not consistent
+            found = [bound for bound in found if bound.rate is None]
+        return found
 
     def plot(self, ax: Axes | None = None, *, label: str | None = None, bounds: bool = False) -> Axes:
         """Mean regret over time with a band of two standard errors, on logarithmic time.
@@ -259,11 +290,7 @@ class Trace:
         return ax
 
     def _axes(self) -> Axes:
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise MissingExtraError("matplotlib", "plot") from None
-        ax = plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
+        ax = new_axes()
         simulation = self.simulation
         named = f" (best: {shortened(', '.join(self.best_arms), 30)})" if simulation.arms.named else ""
         facts = f"{plural(self.runs, 'run')}, seed {simulation.seed}, dpbandits {self.version}"
@@ -317,4 +344,5 @@ class Trace:
 
     def only(self, runs: Integers) -> Trace:
         """These runs alone."""
-        return dataclasses.replace(self, pulls=self.pulls[runs])
+        named = None if self.named is None else self.named[runs]
+        return dataclasses.replace(self, pulls=self.pulls[runs], named=named)

@@ -10,7 +10,7 @@ import numpy as np
 from dpbandits.display import shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.formats import amount, estimate
-from dpbandits.plotting import Line, draw_lines, look, show_legend
+from dpbandits.plotting import Line, draw_lines, look, new_axes, show_legend
 from dpbandits.simulation.tails import share_of
 from dpbandits.simulation.trace import Trace
 
@@ -74,11 +74,7 @@ class Traces(dict[str, Trace]):
         return ax
 
     def _axes(self) -> Axes:
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise MissingExtraError("matplotlib", "plot") from None
-        ax = plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
+        ax = new_axes()
         look(ax)
         arms = {trace.simulation.arms.text for trace in self.values()}
         about = shortened(arms.pop(), 60) if len(arms) == 1 else f"{len(arms)} problems"

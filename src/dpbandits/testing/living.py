@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.curators.awaiting import awaiting
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments.delays import parse_delay
 from dpbandits.exact import SystemNoise
-from dpbandits.live import Desk, Live, OpenDecision
+from dpbandits.live import Desk, Live, OpenDecision, seen
 from dpbandits.numerics import GRID, on_grid, unit
 from dpbandits.parts import copied
 from dpbandits.policies import lookup
@@ -62,7 +61,7 @@ def delayed_simulation_is_the_live_run(case: Case) -> None:
     pulls = np.zeros((DELAYED_ROUNDS, policy.arms), np.int64)
     desk = Desk.start(policy.arms, by_stint=policy.curator.by_stint, window=WINDOW)
     curator, agent = policy.curator, policy.agent
-    releases = awaiting(curator, desk.out, WINDOW)
+    releases = seen(policy, curator, desk)
     rewards, noise, choices, delays = streams(11, count=4)
     given = (desk, delay, LOSS, room(DELAYED_ROUNDS), marks, pulls)
     play_delayed(environment, releases, curator, agent, *given, rewards, noise, choices, delays)

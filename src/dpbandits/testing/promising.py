@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,12 @@ from dpbandits.audit.refusals import Refused
 from dpbandits.audit.subjects import claim_of
 from dpbandits.audit.verdict import Verdict
 from dpbandits.audit.witness import looks
+from dpbandits.formats import plural
 from dpbandits.parts import copied
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.ledger import Ledger, LedgerError
+from dpbandits.privacy.users import ONE_USER
 from dpbandits.testing.case import Case, play, streams
 
 LEDGER_ROUNDS, RARE_ROUNDS = 64, 400  # where the claim has a delta, releases are rare
@@ -80,6 +83,25 @@ def guarantee_is_complete(case: Case) -> None:
     if "epsilon" in policy.settings and not policy.settings.get("as_printed"):
         assert promise.epsilon == policy.settings["epsilon"], "the promise is not the epsilon asked for"
     assert 0 <= promise.delta < 1
+
+
+def promise_for_users_is_made_from_the_noise_of_rewards(case: Case) -> None:
+    """With several rewards for each user, the promise is the user's, and the noise is for a share of it."""
+    one = case.policy()
+    if one.guarantee.trust == "none":
+        return
+    asked = one.guarantee.epsilon
+    for rewards in (1, 3, 10):
+        policy = case.policy(rewards_per_user=rewards)
+        promise, each = policy.guarantee, policy.curator.guarantee()
+        assert promise.unit == ONE_USER, f"the promise is for {promise.unit}"
+        assert f"{plural(rewards, 'reward')}".replace("1 reward", "one reward") in promise.conditions
+        assert promise.delta <= one.guarantee.delta * (1 + 1e-9)
+        if asked is None or each.epsilon is None or promise.epsilon is None:
+            continue
+        assert abs(promise.epsilon - asked) <= 1e-9 * asked, f"the promise is {promise.epsilon}, asked was {asked}"
+        assert Fraction(each.epsilon) * rewards <= Fraction(asked), "the noise of a reward is for more than its share"
+        assert each.epsilon > 0.999999 * asked / rewards, "the noise of a reward is for much less than its share"
 
 
 def exact_verifier_proves_the_claim(case: Case) -> None:

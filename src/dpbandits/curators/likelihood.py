@@ -1,0 +1,37 @@
+"""The released mean is the one under which the releases are most likely."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpbandits.numerics import newton_step
+
+__all__ = ["HIGH", "LOW", "STEPS", "MostLikely"]
+
+LOW, HIGH = 1e-9, 1.0 - 1e-9  # estimates of a mean are not closer to 0 and 1 than this
+STEPS = 60  # of Newton's method, or halvings
+
+
+class MostLikely:
+    """The misfit of a mean is minus the log-likelihood of all releases; ``score`` has its first two derivatives."""
+
+    __slots__ = ()
+
+    def guess(self, arm: int) -> float:
+        """Where Newton's method starts."""
+        return 0.5
+
+    def mean(self: Any, arm: int) -> float:
+        """The mean at which the misfit is least: Newton's method, with halving where it would leave the bracket."""
+        low, high, mean = LOW, HIGH, self.guess(arm)
+        for _ in range(STEPS):
+            slope, bend = self.score(arm, mean)
+            if slope > 0.0:
+                high = mean
+            else:
+                low = mean
+            step = newton_step(mean, slope, bend, low, high)
+            mean += step
+            if abs(step) <= 1e-12:
+                break
+        return mean

@@ -1,0 +1,276 @@
+"""Folding: one worker at a time takes what all workers have appended into the state of an experiment.
+
+A worker holds the right to fold an experiment by an advisory lock of its session, and every write of a state checks
+the epoch that came with that right. What is to be folded is what is not marked as folded. (What has a higher number
+than the last is not enough: rows with lower numbers may become visible later, and would be lost.)
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+import psycopg
+import structlog
+
+from dpbandits.exact import SystemNoise
+from dpbandits.service.books import SILENT, Choices, LiveRun, Made, foldable
+from dpbandits.service.embedded import released_rows
+from dpbandits.service.keyring import Keyring
+from dpbandits.service.logs import where
+from dpbandits.service.rows import DECISIONS, MINUTE, OUTCOMES, SILENT_ONES, Rows
+from dpbandits.service.shared import LOST, Shared
+from dpbandits.service.state import LiveState
+from dpbandits.service.store import Database
+from dpbandits.service.writer import Unavailable
+
+__all__ = ["Folder"]
+
+log = structlog.get_logger("dpbandits")
+
+LEASE = 0x6470  # the first key of the advisory locks under which experiments are folded
+IDLE = 0.02  # seconds between looks where nothing is to be folded
+MOST_ANSWERS = 5000  # in a fold
+MARK_DECISIONS = (
+    "update decisions set folded = true from unnest(%s::text[], %s::int[]) as one(d, f) "
+    "where experiment = %s and decision = d and first = f"
+)
+MARK_ANSWERS = (
+    "update answers set folded = true, sealed = null, outcome = o from unnest(%s::text[], %s::int[], %s::text[]) "
+    "as one(d, i, o) where experiment = %s and decision = d and item = i"
+)
+
+
+@dataclass
+class _Lead:
+    """The right to fold an experiment."""
+
+    epoch: int
+    run: LiveRun
+
+
+class Folder:
+    """The thread that folds the experiments of which this worker has the right."""
+
+    def __init__(self, books: Shared) -> None:
+        self.books = books
+        books.appended = self.wake
+        self._thread = threading.Thread(target=self._run, name="folder", daemon=True)
+        self._stopping, self._came = threading.Event(), threading.Event()
+        self._leads: dict[int, _Lead] = {}
+        self._noise, self._choices = SystemNoise(), Choices()
+
+    def start(self) -> None:
+        """Begin to fold."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """There is something to be folded."""
+        self._came.set()
+
+    def stop(self) -> None:
+        """Finish the fold that is under way, give the rights to fold back, and stop."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                with psycopg.connect(_plain(self.books.store), autocommit=True) as connection:
+                    self._fold_all(connection)
+            except LOST as error:
+                log.warning("cannot fold", reason=type(error).__name__)
+            except Exception as error:
+                log.error("cannot fold", where=where(error))
+            self._leads.clear()
+            self.books.metrics.leading.set(0)
+            self._stopping.wait(0.5)
+
+    def _fold_all(self, connection: psycopg.Connection[Any]) -> None:
+        while not self._stopping.is_set():
+            busy = False
+            for number in self._active(connection):
+                lead = self._leads.get(number) or self._take(connection, number)
+                if lead is not None:
+                    busy |= self._fold(connection, number, lead)
+            if not busy:
+                self._came.wait(IDLE)
+                self._came.clear()
+
+    def _active(self, connection: psycopg.Connection[Any]) -> list[int]:
+        found = connection.execute(
+            "select id, revision from experiments where status in ('running', 'paused')"
+        ).fetchall()
+        for number, revision in found:
+            run = self.books.runs.get(number)
+            if run is None or run.experiment.revision != revision:
+                with self.books.store.opened() as other:
+                    self.books.reload(other, number)
+        return [number for number, _ in found]
+
+    def _take(self, connection: psycopg.Connection[Any], number: int) -> _Lead | None:
+        """Become the one who folds an experiment, if nobody else is."""
+        row = connection.execute("select pg_try_advisory_lock(%s, %s)", (LEASE, number)).fetchone()
+        if row is None or not row[0]:
+            return None
+        epoch = connection.execute(
+            "update states set epoch = epoch + 1 where experiment = %s returning epoch", (number,)
+        ).fetchone()
+        assert epoch is not None
+        state = self.books.runs[number].state.copy()
+        state.deputy = False
+        lead = self._leads[number] = _Lead(epoch[0], LiveRun(self.books.runs[number].experiment, state, changed=-1))
+        self.books.metrics.leading.set(len(self._leads))
+        log.info("leading", experiment=lead.run.experiment.name, epoch=lead.epoch)
+        return lead
+
+    def _fold(self, connection: psycopg.Connection[Any], number: int, lead: _Lead) -> bool:
+        """Fold what is not yet folded; whether there was anything."""
+        with connection.transaction(), connection.cursor() as cursor:
+            cursor.execute(
+                "select epoch, changed, draws, state from states where experiment = %s for update", (number,)
+            )
+            epoch, changed, draws, sealed = cursor.fetchone()  # type: ignore[misc]
+            if epoch != lead.epoch:
+                log.warning("no longer leading", experiment=lead.run.experiment.name)
+                del self._leads[number]
+                connection.execute("select pg_advisory_unlock(%s, %s)", (LEASE, number))
+                return False
+            experiment = self.books.runs[number].experiment
+            if changed != lead.run.changed or experiment.revision != lead.run.experiment.revision:
+                state = self.books.runs[number].state.copy()
+                state.thaw(msgspec.json.decode(self.books.keys.unseal(bytes(sealed), experiment.name.encode())))
+                state.deputy = False
+                lead.run = LiveRun(experiment, state, epoch, draws, changed)
+            fold = _Fold(lead.run, cursor, Rows(self.books.clock()), self.books.keys)
+            made = fold.do(self._noise, self._choices)
+        if made is None:
+            return False
+        drawn = made.draws > lead.run.draws
+        lead.run = made
+        if drawn and self.books.tally is not None:
+            self.books.tally.record({experiment.tallied: made.draws})
+        self.books.metrics.count(fold.rows, self.books.runs)
+        return True
+
+
+class _Came(NamedTuple):
+    """A response that is to be folded."""
+
+    decision: str
+    item: int
+    arm: int
+    stint: int
+    kind: int
+    level: int
+    made: int
+    received: int
+    outcome: str
+    response: int | None
+    sealed: bytes | None
+
+
+class _Fold:
+    """One fold: responses, statistics, releases and version in one transaction."""
+
+    def __init__(self, run: LiveRun, cursor: Any, rows: Rows, keys: Keyring) -> None:
+        self.run, self.cursor, self.rows, self.keys = run, cursor, rows, keys
+        self.used: dict[tuple[int, int], int] = {}
+
+    def do(self, noise: Any, choices: Any) -> LiveRun | None:
+        """The run after the fold; None where nothing was to be done. Answers are read first: each has its decision."""
+        number = self.run.experiment.id
+        self.cursor.execute(
+            f"select {', '.join(_Came._fields)} from answers "
+            "where experiment = %s and not folded order by received limit %s",
+            (number, MOST_ANSWERS),
+        )
+        answers = self.cursor.fetchall()
+        columns = ", ".join(Made._fields)
+        self.cursor.execute(
+            f"select {columns} from decisions where experiment = %s and not folded order by made", (number,)
+        )
+        decisions = [Made(*row) for row in self.cursor.fetchall()]
+        state = self.run.state.copy()
+        due = state.desk.by_stint and state.desk.asked[0] > 0 and state.desk.closing[0] < self.rows.now
+        if not (answers or decisions or due or (state.desk.by_stint and state.desk.asked[0] == 0 and not state.over)):
+            return None
+        before = state.version
+        for row in decisions:
+            self.note(state, row)
+        outcomes = [self.outcome(state, _Came(*row), noise) for row in answers]
+        state.open(self.rows.now, noise, choices)
+        drawn = int(self.run.experiment.server_draws and state.version > before)
+        made = LiveRun(self.run.experiment, state, self.run.epoch, self.run.draws + drawn, self.run.changed + 1)
+        if drawn:
+            self.rows.releases += released_rows(made, state, self.used, self.rows.at)
+        self.write(made, decisions, answers, outcomes)
+        state.released = []
+        return made
+
+    def write(self, made: LiveRun, decisions: list[Made], answers: list[Any], outcomes: list[str]) -> None:
+        number, state = made.experiment.id, made.state
+        if decisions:
+            self.cursor.execute(
+                MARK_DECISIONS, ([row.decision for row in decisions], [row.first for row in decisions], number)
+            )
+        if answers:
+            self.cursor.execute(
+                MARK_ANSWERS, ([row[0] for row in answers], [row[1] for row in answers], outcomes, number)
+            )
+        self.rows.write(self.cursor, embedded=False)
+        sealed = self.keys.seal(msgspec.json.encode(state.freeze()), made.experiment.name.encode())
+        self.cursor.execute(
+            "update states set version = %s, draws = %s, changed = %s, at = %s, state = %s "
+            "where experiment = %s and epoch = %s",
+            (state.version, made.draws, made.changed, self.rows.at, sealed, number, made.epoch),
+        )
+        if self.cursor.rowcount != 1:
+            raise Unavailable("another worker folds this experiment")
+
+    def note(self, state: LiveState, row: Made) -> None:
+        experiment, now = self.run.experiment, row.made / 1000
+        minute = row.made // MINUTE
+        if row.level != SILENT and foldable(experiment, row.kind, row.stint):
+            stint = row.stint if experiment.by_stint else 0
+            if not (experiment.by_stint and stint == 0):
+                state.note(row.arm, stint, now, row.items)
+        state.served += row.items
+        self.rows.count(row.experiment, row.arm, DECISIONS, row.items, minute)
+        if row.level == SILENT:
+            self.rows.count(row.experiment, row.arm, SILENT_ONES, row.items, minute)
+
+    def outcome(self, state: LiveState, came: _Came, noise: Any) -> str:
+        experiment, made = self.run.experiment, came.made / 1000
+        folds = foldable(experiment, came.kind, came.stint)
+        if came.outcome == "late":
+            if folds:
+                state.miss(came.arm, made)
+            found = "late"
+        elif not folds:
+            found = "apart"
+        else:
+            level = experiment.level_values[came.level]
+            now = came.received / 1000
+            used = state.receive(came.arm, came.stint, made, self.value(came), level, now, noise)
+            found = "used" if used else "late"
+            if used:
+                key = (experiment.id, came.arm)
+                self.used[key] = self.used.get(key, 0) + 1
+        self.rows.count(experiment.id, came.arm, OUTCOMES[found], 1, came.received // MINUTE)
+        return found
+
+    def value(self, came: _Came) -> float:
+        experiment = self.run.experiment
+        if came.sealed is None:
+            return (came.response or 0) / experiment.steps
+        about = f"{experiment.id}/{came.decision}/{came.item}".encode()
+        return float(struct.unpack("<d", self.keys.unseal(bytes(came.sealed), about))[0])
+
+
+def _plain(store: Database) -> str:
+    return store.url.set(drivername="postgresql").render_as_string(hide_password=False)

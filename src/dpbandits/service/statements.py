@@ -1,0 +1,121 @@
+"""Statements over many rows at once, for SQLite and for PostgreSQL.
+
+A driver gives other threads a turn at every statement, and ``executemany`` is one statement for each row: under load a
+row then waits for its turn longer than it takes. So rows go in few statements: SQLite gets lists of values whose length
+is a power of two, which it has prepared before; PostgreSQL gets one array for each column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain
+from typing import Any
+
+import sqlalchemy as sa
+
+from dpbandits.service.tables import METADATA
+
+__all__ = ["Insert", "Lookup"]
+
+#: Rows in one statement of SQLite, at most: it takes 32 766 values.
+MOST_ROWS = 512
+
+_ARRAYS = {
+    sa.BigInteger: "bigint[]",
+    sa.Integer: "int[]",
+    sa.Text: "text[]",
+    sa.LargeBinary: "bytea[]",
+    sa.Float: "float8[]",
+    sa.Boolean: "bool[]",
+}
+
+
+def _pieces(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """The rows in pieces whose lengths are powers of two.
+
+    >>> [list(piece) for piece in _pieces("abcdefg")]
+    [['a', 'b', 'c', 'd'], ['e', 'f'], ['g']]
+    """
+    start, left = 0, len(rows)
+    while left:
+        size = min(MOST_ROWS, 1 << (left.bit_length() - 1))
+        yield rows[start : start + size]
+        start, left = start + size, left - size
+
+
+def _arrays(table: str, columns: Sequence[str]) -> str:
+    """The parameters of PostgreSQL's ``unnest``."""
+    found = METADATA.tables[table].columns
+    return ", ".join(f"%s::{_ARRAYS[type(found[name].type)]}" for name in columns)
+
+
+def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+class Insert:
+    """Insert rows into these columns of a table.
+
+    >>> Insert("releases", ("arm", "mean")).sqlite(2)
+    'insert into releases (arm, mean) values (?, ?), (?, ?)'
+    >>> Insert("releases", ("arm", "mean"), "on conflict do nothing").postgresql
+    'insert into releases (arm, mean) select * from unnest(%s::int[], %s::float8[]) on conflict do nothing'
+    """
+
+    def __init__(self, table: str, columns: Sequence[str], otherwise: str = "") -> None:
+        self._into, self._width = f"insert into {table} ({', '.join(columns)})", len(columns)
+        self._otherwise = f" {otherwise}" if otherwise else ""
+        self.postgresql = f"{self._into} select * from unnest({_arrays(table, columns)}){self._otherwise}"
+        self.sqlite = cache(self._sqlite)
+
+    def _sqlite(self, rows: int) -> str:
+        row = f"({', '.join('?' * self._width)})"
+        return f"{self._into} values {', '.join([row] * rows)}{self._otherwise}"
+
+    def run(self, cursor: Any, rows: Sequence[Sequence[Any]], *, embedded: bool) -> None:
+        """Insert the rows."""
+        if not rows:
+            return
+        if not embedded:
+            cursor.execute(self.postgresql, _columns(rows))
+            return
+        for piece in _pieces(rows):
+            cursor.execute(self.sqlite(len(piece)), list(chain.from_iterable(piece)))
+
+
+class Lookup:
+    """Read columns of the rows of a table that have one of many keys.
+
+    >>> Lookup("people", ("person",), ("level",)).sqlite(2)
+    'with k(k0) as (values (?), (?)) select t.level from k cross join people t on person = k0'
+    """
+
+    def __init__(self, table: str, keys: Sequence[str], columns: Sequence[str], more: str = "") -> None:
+        names = [f"k{number}" for number in range(len(keys))]
+        same = " and ".join(f"{key} = {name}" for key, name in zip(keys, names, strict=True))
+        shown = ", ".join(f"t.{column}" for column in columns)
+        self._width, self._names = len(keys), ", ".join(names)
+        self._select = f"select {shown} from k cross join {table} t on {same}{f' {more}' if more else ''}"
+        self.postgresql = (
+            f"select {shown} from unnest({_arrays(table, keys)}) as k({self._names}) join {table} t on {same}"
+            f"{f' {more}' if more else ''}"
+        )
+        self.sqlite = cache(self._sqlite)
+
+    def _sqlite(self, rows: int) -> str:
+        row = f"({', '.join('?' * self._width)})"
+        return f"with k({self._names}) as (values {', '.join([row] * rows)}) {self._select}"
+
+    def run(self, cursor: Any, keys: Sequence[Sequence[Any]], *, embedded: bool) -> list[tuple[Any, ...]]:
+        """The rows that are there."""
+        if not keys:
+            return []
+        if not embedded:
+            cursor.execute(self.postgresql, _columns(keys))
+            return list(cursor.fetchall())
+        found: list[tuple[Any, ...]] = []
+        for piece in _pieces(keys):
+            cursor.execute(self.sqlite(len(piece)), list(chain.from_iterable(piece)))
+            found += cursor.fetchall()
+        return found

@@ -1,0 +1,62 @@
+"""What the tests of the page share: one browser, and servers in processes of their own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from looking import Visit
+from playwright.sync_api import Browser, expect, sync_playwright
+from servers import Server, Zygote
+
+from dpbandits.service.page import BUILT
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    assert (BUILT / "index.html").exists(), "the page is not built: run make web"
+    found = shutil.which("chromium")
+    assert found is not None, "chromium is not installed: run make browser"
+    expect.set_options(timeout=30_000)  # a busy machine is no failure
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """Start servers, which are stopped at the end of the module."""
+    zygote = Zygote()
+    started: list[Server] = []
+
+    def start(**settings: Any) -> Server:
+        folder: Path = tmp_path_factory.mktemp("server")
+        server = Server(zygote, folder, f"sqlite:///{folder}/test.db", **settings)
+        started.append(server)
+        server.start()
+        return server
+
+    yield start
+    for server in started:
+        server.stop()
+    zygote.stop()
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
+    """Open tabs. Every test fails on an error in the console and on a request to another server."""
+    opened: list[Visit] = []
+
+    def visiting(server: Server, **context: Any) -> Visit:
+        one = Visit(browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context}), server)
+        opened.append(one)
+        return one
+
+    yield visiting
+    for one in opened:
+        one.close()

@@ -1,0 +1,145 @@
+"""Whether the best arm is known, and what may be wrong: from releases and counts, on each kind of database."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from calls import create, decide, folded, read, respond
+from starlette.testclient import TestClient
+
+from dpbandits.service.evidence import converged
+from dpbandits.service.experiment import Experiment, Settings
+from dpbandits.service.health import findings
+from dpbandits.service.state import LiveState
+
+
+def played(
+    policy: str, means: tuple[float, ...], rounds: int, seed: int, **more: Any
+) -> tuple[Experiment, LiveState, bool]:
+    """An experiment after so many rounds, and whether the best arm was ever said to be another one than the first."""
+    arms = [f"arm {n}" for n in range(len(means))]
+    asked = {"name": "x", "arms": arms, "policy": policy, "epsilon": "2", "response_window": None, **more}
+    experiment = Experiment(1, Settings.model_validate(asked))
+    state = LiveState(experiment.policy, math.inf)
+    chance, (noise, choices) = random.Random(seed), np.random.default_rng(seed).spawn(2)
+    lie = 1.0 / (1.0 + math.exp(2.0)) if experiment.local else 0.0
+    wrong = False
+    for t in range(rounds):
+        arm, stint = state.decide(float(t), noise, choices)
+        bit = (chance.random() < means[arm]) != (chance.random() < lie)
+        state.receive(arm, stint, float(t), float(bit), 2.0, float(t), noise)
+        if t % 25 == 0:
+            wrong |= converged(experiment, state)["arm"] not in (None, arms[0])
+    return experiment, state, wrong
+
+
+@pytest.mark.parametrize("policy", ["ldp-ucb-b", "adap-ucb", "dp-klucb", "dp-tt", "ucb1"])
+def test_the_best_arm_is_named_once_it_is_clear(policy: str) -> None:
+    more: dict[str, Any] = {"epsilon": None} if policy == "ucb1" else {}
+    experiment, state, _ = played(policy, (0.9, 0.1), 1500, seed=0, **more)
+    known = converged(experiment, state)
+    assert known["arm"] == "arm 0"
+    assert policy == "dp-tt" or known["at_least"] > known["at_most"]
+    assert known["words"] == "Stop now: arm 0 is best, with error at most 5 %."
+
+
+def test_a_wrong_arm_is_seldom_named_however_often_one_looks() -> None:
+    """40 runs of two arms that differ by nothing that can be seen, with 24 looks each.
+
+    If a run were wrong with probability 0.05, at least 9 of 40 would be wrong with probability below 2e-4.
+    """
+    wrong = sum(played("ldp-ucb-b", (0.5, 0.4999), 600, seed)[2] for seed in range(40))
+    assert wrong < 9
+
+
+def test_nothing_is_claimed_where_no_bound_is_known() -> None:
+    experiment, state, _ = played("heldp-weighted-l", (0.9, 0.1), 800, seed=0, epsilon=None, levels=["2"])
+    assert "cannot say" in converged(experiment, state)["words"]
+    fresh = LiveState(experiment.policy, math.inf)
+    assert "Too early" in converged(experiment, fresh)["words"]
+
+
+def found(counts: list[dict[str, int]], due: list[int], recent: list[int], **settings: Any) -> dict[str, str]:
+    """What is found about an experiment with these counts, by what it is about."""
+    asked = {"name": "x", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1", **settings}
+    experiment = Experiment(1, Settings.model_validate(asked))
+    state = LiveState(experiment.policy, experiment.window)
+    full = [
+        dict.fromkeys(("decisions", "silent", "used", "apart", "late", "duplicate", "refused"), 0) | row
+        for row in counts
+    ]
+    return {one["about"]: one["text"] for one in findings(experiment, state, full, due, recent, {"arm": None})}
+
+
+def test_findings_and_their_causes() -> None:
+    busy = {"decisions": 500, "used": 500}
+    assert not found([busy, busy], [500, 500], [100, 100])
+    assert "quiet" in found([{}, {}], [0, 0], [0, 0])
+    assert "no response" in found([{"decisions": 300}, {}], [300, 0], [300, 0])["silence"]
+    assert "no response comes back" in found([{"decisions": 300}, {}], [300, 0], [300, 0])["collapse"]
+    assert "40 %" in found([{"decisions": 500, "used": 300}, busy | {"used": 300}], [500, 500], [9, 9])["missing"]
+    late = found([{"decisions": 500, "used": 250, "late": 250}, {}], [500, 0], [9, 9], response_window=5)
+    assert "now 5 s" in late["late"]
+    closed = found([{"decisions": 500, "used": 250, "late": 250}, {}], [500, 0], [9, 9], policy="adap-ucb")
+    assert "their stint had closed" in closed["closed"]
+    assert "draw twice" in found([busy | {"refused": 1}, busy], [500, 500], [9, 9])["refused"]
+    assert "counts once" in found([busy | {"duplicate": 200}, busy], [500, 500], [9, 9])["duplicate"]
+    unlike = found([busy, {"decisions": 500, "used": 430}], [500, 500], [9, 9])
+    assert "86 % of the decisions on b" in unlike["unlike"]
+    assert "prefers it" in found([busy, busy], [500, 500], [500, 0])["collapse"]
+    assert "long stint" in found([busy, busy], [500, 500], [500, 0], policy="adap-ucb")["collapse"]
+
+
+def test_the_summary_says_it(client: TestClient) -> None:
+    create(client)
+    for _ in range(6):
+        respond(client, decide(client)["token"], 1)
+    summary = folded(client)
+    assert summary["converged"]["converged"] is False
+    assert summary["converged"]["leader"] in ("red", "green", "blue")
+    assert summary["health"] == []
+    assert summary["arms"][0]["counts"]["used"] == summary["arms"][0]["responses"]
+
+
+def test_the_overview_shows_all_experiments(client: TestClient) -> None:
+    create(client)
+    create(client, "old")
+    client.post("/v1/experiments/old:stop")
+    client.post("/v1/experiments/old:archive")
+    decide(client)
+    folded(client)
+    shown = client.get("/v1/overview").json()
+    (one,) = shown["experiments"]
+    assert (one["name"], one["decisions"], one["leader"], one["share"]) == ("shop", 1, "red", 1.0)
+    assert one["converged"]["arm"] is None
+    assert shown["demo"] is False
+    assert len(client.get("/v1/overview?archived=true").json()["experiments"]) == 2
+
+
+def test_shares_count_every_decision_in_columns(client: TestClient) -> None:
+    create(client)
+    empty = read(client, "shares")
+    assert (empty["time"], empty["decisions"]) == ([], [[], [], []])
+    decide(client, count=70)
+    folded(client)
+    columns = client.get("/v1/experiments/shop/shares?points=3").json()
+    assert len(columns["time"]) <= 3
+    assert sum(map(sum, columns["decisions"])) == 70
+    assert columns["arms"] == ["red", "green", "blue"]
+
+
+def test_shares_of_many_decisions_come_from_minutes(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpbandits.service import reports
+
+    create(embedded)
+    decide(embedded, count=70)
+    fine = read(embedded, "shares")
+    monkeypatch.setattr(reports, "FINE", 10)
+    coarse = read(embedded, "shares")
+    assert coarse["step_seconds"] == 60
+    assert fine["step_seconds"] == 1
+    assert [sum(row) for row in coarse["decisions"]] == [sum(row) for row in fine["decisions"]]
