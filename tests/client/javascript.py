@@ -24,8 +24,9 @@ def build() -> Path:
     with (Path(tempfile.gettempdir()) / f"dpbandits-{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         sources = [PACKAGE / "package.json", PACKAGE / "tsconfig.json", *(PACKAGE / "src").glob("*.ts")]
-        done = PACKAGE / "dist" / "complete"
-        if not done.exists() or done.stat().st_mtime < max(source.stat().st_mtime for source in sources):
+        done = PACKAGE / "node_modules" / ".built"
+        whole = done.exists() and (PACKAGE / "dist").exists()
+        if not whole or done.stat().st_mtime < max(source.stat().st_mtime for source in sources):
             npm("install", "--no-audit", "--no-fund", "--no-package-lock", "--silent")
             npm("run", "build")
             done.touch()

@@ -114,7 +114,12 @@ def test_a_killed_server_gets_the_same_answer_when_it_is_back(server: Server, cl
     assert client.decide("shop", otherwise=0, fallback="red").silent == "unreachable"
     until(lambda: client.current("shop") is None)  # it was due, and tried
     server.start()
-    until(lambda: client.flush(again=True) is None and responses(server)["accepted"] == 1)
+
+    def arrived() -> bool:
+        client.flush(again=True)
+        return responses(server)["accepted"] == 1
+
+    until(arrived)
     client.flush(again=True)
     assert responses(server)["accepted"] == 1
 

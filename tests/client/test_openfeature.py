@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moody import Hand, Moody, moody
+from moody import Hand, Moody, Still, moody
 from openfeature import api
 from openfeature.client import OpenFeatureClient
 from openfeature.evaluation_context import EvaluationContext
@@ -32,8 +32,7 @@ class World:
 
     def flags(self, limit: str = "10", **settings: Any) -> OpenFeatureClient:
         store: dict[str, Any] = {"store": self.folder / "answers", "clock": self.clock, "observer": self.events.append}
-        self.client = Client(self.server.url, limit=limit, **store)
-        self.client.close()
+        self.client = Still(self.server.url, limit=limit, **store)
         api.set_provider(Provider(self.client, **{"otherwise": 0, **settings}))
         return api.get_client()
 

@@ -120,8 +120,9 @@ class App:
             await _send_file(file, scope, send)
             return
         request_id = self._request_id(scope["headers"])
-        shared = self._origins.headers(scope) if _needed(scope["method"], path) == "decide" else []
-        answered = _Answered(send, request_id, [*(DOCS_HEADERS if path in OPEN[3:] else HEADERS), *shared])
+        headers = DOCS_HEADERS if path in OPEN[3:] else HEADERS
+        shared = self._origins.headers(scope) if self._origins and _needed(scope["method"], path) == "decide" else []
+        answered = _Answered(send, request_id, [*headers, *shared] if shared else headers)
         if shared and scope["method"] == "OPTIONS":  # a browser asks first, without the key
             await answered.answer(204, b"", JSON)
             return

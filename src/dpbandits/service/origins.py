@@ -40,10 +40,11 @@ class Origins:
                 raise InputError("allow_origins", f"must be origins as https://shop.example.org, got {origin!r:.200}")
             self._allowed.add(origin.encode())
 
+    def __bool__(self) -> bool:
+        return bool(self._allowed)
+
     def headers(self, scope: MutableMapping[str, Any]) -> list[tuple[bytes, bytes]]:
         """What a browser must read in the answer to a request; nothing where the request's origin is not allowed."""
-        if not self._allowed:
-            return []
         origin = next((value for name, value in scope["headers"] if name == b"origin"), None)
         if origin not in self._allowed:
             return []
