@@ -321,6 +321,22 @@ class LikeAConstant(Pair):
         self.raw_sums[arm] += unit(NOTHING + response)
 
 
+def look(curator: Any, arm: int) -> float:
+    return curator.raw_noise[arm]
+
+
+class HandsItselfOn(Pair):
+    """A function that is given the curator looks at raw memory."""
+
+    def mean(self, arm: int) -> float:
+        return look(self, arm)
+
+    def release(self, arm: int, n: int, rng: Any) -> None:
+        self.raw_noise[arm] = self.raw_sums[arm]
+        self.means[arm] = laplace(self.raw_sums[arm], 1.0, self.epsilon, rng) / n
+
+
+subtle("reads raw_noise", HandsItselfOn)
 subtle("two underscores", OtherMethod)
 subtle("two underscores", OtherFunction)
 subtle("uses Keeps", LikeABuiltin)

@@ -268,9 +268,24 @@ class Body:
                 return
         raise Looks(f"{self.where}: changes {node.target.id} in place, which may be the curator's memory")
 
+    def roles_in(self, call: ast.Call) -> dict[int, str]:
+        """The arguments of a call that are self or the curator, by their places."""
+        given = enumerate(call.args)
+        return {place: self.roles[a.id] for place, a in given if isinstance(a, ast.Name) and a.id in self.roles}
+
+    def called(self, call: ast.AST | None) -> Any:
+        """The plain function outside of this one that is called; None if it is something else."""
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id in self.local:
+            return None
+        function = self.resolve(call.func.id)
+        return function if type(function) is types.FunctionType else None
+
     def own(self, node: ast.Name) -> None:
-        """``self`` may be used to name fields and methods, and for nothing else."""
+        """``self`` may name fields and methods, and be handed on to functions that do the same with it."""
         up = self.parent.get(node)
+        if isinstance(up, ast.Call) and node in up.args and node.id in self.roles and self.called(up) is not None:
+            self.reader.function(self.called(up), self.roles_in(up))
+            return
         if not (isinstance(up, ast.Attribute) and up.value is node):
             raise Refused(f"{self.where}: does something with self other than to name its fields and methods")
 
@@ -287,11 +302,9 @@ class Body:
             if isinstance(up.func, ast.Attribute) and self.reader.methods(up.func.attr):
                 self.reader.method(up.func.attr, {place: CURATOR})
                 return
-            if isinstance(up.func, ast.Name) and up.func.id not in self.local:
-                function = self.resolve(up.func.id)
-                if type(function) is types.FunctionType:
-                    self.reader.function(function, {place: CURATOR})
-                    return
+            if self.called(up) is not None:
+                self.reader.function(self.called(up), self.roles_in(up))
+                return
         raise Looks(f"{self.where}: does more with the curator than to ask it ({ast.unparse(up or node)[:60]})")
 
     def outside(self, node: ast.Name) -> None:
@@ -309,8 +322,7 @@ class Body:
         if type(value) is types.FunctionType:
             if not (isinstance(up, ast.Call) and up.func is node):
                 raise Refused(f"{self.where}: does something with {node.id} other than to call it")
-            if not any(isinstance(a, ast.Name) and self.roles.get(a.id) == CURATOR for a in up.args):
-                self.reader.function(value, {})
+            self.reader.function(value, self.roles_in(up))
             return
         raise Refused(f"{self.where}: uses {node.id}, {type(value).__name__} outside of it, which can keep anything")
 
