@@ -107,7 +107,13 @@ class Planner:
         return found
 
     def _said(self, line: str) -> str:
-        """What the process answers; nothing where it was ended."""
+        """What the process answers; nothing where it was ended, and then the next question gets another one."""
+        said = self._answered(line)
+        if not said:
+            self.close()
+        return said
+
+    def _answered(self, line: str) -> str:
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._process is None:
