@@ -17,6 +17,7 @@ from dpbandits.exact import (
     BernoulliCurator,
     LaplaceCurator,
     LocalCurator,
+    PiecewiseCurator,
     Probability,
     RandomisedResponse,
     RiggedNoise,
@@ -24,7 +25,9 @@ from dpbandits.exact import (
     exponential,
     logistic,
     rational,
+    window_width,
 )
+from dpbandits.exact.probability import beside
 from dpbandits.exact.sampling import bit_probabilities
 from dpbandits.exact.wire import encode
 
@@ -58,6 +61,7 @@ CURATORS: dict[str, Callable[[str, RiggedNoise], LocalCurator]] = {
     "randomisedResponse": RandomisedResponse,
     "bernoulliCurator": BernoulliCurator,
     "laplaceCurator": LaplaceCurator,
+    "piecewiseCurator": PiecewiseCurator,
     "sigmoidCurator(bernoulliCurator)": lambda epsilon, noise: SigmoidCurator(BernoulliCurator(epsilon, noise)),
     "sigmoidCurator(laplaceCurator)": lambda epsilon, noise: SigmoidCurator(LaplaceCurator(epsilon, noise)),
 }
@@ -78,10 +82,13 @@ def tied(epsilon: str) -> dict[str, list[int]]:
     half = [tail.word(0), *(bit.word(0) for bit in bits)]
     settled = [tail.word(1), tail.word(2) - 1, *(bit.word(1) + (-1) ** n for n, bit in enumerate(bits))]
     other = [top] * len(half)
+    width = window_width(Fraction(epsilon))
+    outside, (border, rest) = beside(Fraction(epsilon), width, 2**16), divmod(2**64, width)
     return {
         "randomisedResponse": [lie.word(0), lie.word(1), lie.word(2) - 1],
         "bernoulliCurator": [0, lie.word(0), lie.word(1) + 1],
         "laplaceCurator": [*half, *other, *settled, 0, 0, top],
+        "piecewiseCurator": [outside.word(0), border, top, outside.word(1) + 1, (rest << 64) // width + 1],
     }
 
 

@@ -19,7 +19,7 @@ from dpbandits.agents import propensities as chances
 from dpbandits.agents import standing
 from dpbandits.changing import SomeArms
 from dpbandits.checks import at_least, flag, fraction, nearest, positive
-from dpbandits.curators import interval
+from dpbandits.curators.intervals import interval, interval_of_any_stint
 from dpbandits.display import bars, card, shortened
 from dpbandits.environments import Arms
 from dpbandits.environments.distributions import Distribution
@@ -253,7 +253,7 @@ class Session:
         """What is known of an arm: an interval that holds its mean reward with this confidence, whenever one looks.
 
         It follows from releases alone: see ``dpbandits.curators.interval``. In the central model, show it to those who
-        may see the released means.
+        may see the released means. With a ``window``, stints may close early, so the releases share the error.
 
         >>> session = Session("ldp-ucb-b", arms=["red", "green"], epsilon=2, reward_range=(0, 10))
         >>> session.interval("green")
@@ -261,7 +261,12 @@ class Session:
         """
         number, low, high = self._number(arm), *self.reward_range
         with self._lock:
-            ends = interval(self.policy.curator, number, 1.0 - fraction("confidence", confidence))
+            missed = 1.0 - fraction("confidence", confidence)
+            curator = self.policy.curator
+            if self.window is None:
+                ends = interval(curator, number, missed)
+            else:
+                ends = interval_of_any_stint(curator, number, missed, self.version)
         return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
     @property

@@ -131,15 +131,6 @@ class PeeksByPlace(NamedTuple):
         return (1 if releases[2][0] > 0.5 else 0), 1, NO_LINE
 
 
-class PeeksByGetattr(NamedTuple):
-    arms: int
-
-    def act(self, releases: Any, t: int, rng: Any) -> tuple[int, int, float]:
-        if t <= self.arms:
-            return t - 1, 1, NO_LINE
-        return (1 if getattr(releases, "raw" + "_sums")[0] > 0.5 else 0), 1, NO_LINE
-
-
 class PeeksAtStints(NamedTuple):
     """The length of a stint depends on raw memory."""
 
@@ -167,7 +158,6 @@ raw_ready = broken(LEAK, start(RawReady))("raw_ready")
 raw_lowest = broken(LEAK, start(RawLowest), AsksLowest)("raw_lowest")
 peeks = broken(LEAK, start(RawLowest), Peeks)("peeks")
 peeks_by_place = broken(LEAK, start(RawLowest), PeeksByPlace)("peeks_by_place")
-peeks_by_getattr = broken(LEAK, start(RawLowest), PeeksByGetattr)("peeks_by_getattr")
 peeks_at_stints = broken(LEAK, start(RawLowest), PeeksAtStints)("peeks_at_stints")
 peeks_late = broken(LEAK, start(RawLowest), PeeksLate)("peeks_late")
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from dpbandits.client import Client
+
 BLOCK: dict[str, Any] = {
     "mechanism": "bernoulli",
     "epsilon": "1/2",
@@ -116,6 +118,13 @@ def moody() -> Iterator[Moody]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class Still(Client):
+    """A client without a thread: tests say when things are sent."""
+
+    def _run(self) -> None:
+        return
 
 
 class Hand:

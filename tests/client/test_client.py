@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moody import BLOCK, Hand, Moody, moody, until
+from moody import BLOCK, Hand, Moody, Still, moody, until
 
 from dpbandits.client import Budget, Client, Decision
 from dpbandits.errors import InputError
@@ -33,8 +33,7 @@ class World:
 
     def client(self, **settings: Any) -> Client:
         given = {"store": self.store, "clock": self.clock, "observer": self.events.append, "timeout": 5.0, **settings}
-        made = Client(given.pop("url", self.server.url), "dpb_key", **given)
-        made.close()  # no thread: tests say when things are sent
+        made = Still(given.pop("url", self.server.url), "dpb_key", **given)
         self.clients.append(made)
         return made
 

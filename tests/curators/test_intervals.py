@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import binom
 
 import dpbandits as dp
-from dpbandits.curators import Batch, BinnedBernoulli, RunningSum, interval
-from dpbandits.environments import Arms
+from dpbandits.curators import Batch, RunningSum, WeightedLaplace, interval
+from dpbandits.curators.intervals import noise, spread
+from dpbandits.environments import Arms, Levels
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.simulation import compiled
@@ -16,14 +17,18 @@ from dpbandits.testing.case import streams
 
 MEANS = [0.6, 0.5, 0.05]
 RUNS = 150
-POLICIES = ["adap-ucb", "dp-se", "dp-klucb", "dp-glr-imed", "dp-tt", "ldp-ucb-b", "ldp-ts-b", "ldp-ucb-l"]
+POLICIES = [
+    "ucb1", "adap-ucb", "dp-se", "dp-klucb", "dp-glr-imed", "dp-tt", "anytime-lazy-ucb", "lazy-dp-ts", "adac-ucb",
+    "ldp-ucb-b", "ldp-ts-b", "ldp-ucb-l", "heldp-ucb-b", "heldp-weighted-b",
+]  # fmt: skip
+WIDE = ["heldp-ucb-l", "dp-ucb-int", "dp-ucb-bound", "dp-ucb", "private-ucb"]  # their noise is large at first
 
 
-@pytest.mark.parametrize("name", [*POLICIES, "dp-ucb-bound", "dp-ucb"])
+@pytest.mark.parametrize("name", [*POLICIES, *WIDE])
 def test_intervals_hold_after_an_adaptive_deployment(name: str) -> None:
     """beta = 0.2 for each of 3 arms in 150 runs: an interval that fails just so often is refused with 1e-6."""
     rounds, beta, widths, missed = 3000, 0.2, [], np.zeros(3)
-    environment = Arms.of(MEANS).environment()
+    environment = Arms.of(MEANS).environment(Levels.of([1, 2]) if lookup.traits(name).levels is not None else None)
     for run in range(RUNS):
         policy = lookup.sample(name, arms=3, epsilon=2.0, horizon=rounds)
         pulls = np.zeros((1, 3), np.int64)
@@ -34,7 +39,7 @@ def test_intervals_hold_after_an_adaptive_deployment(name: str) -> None:
             missed[arm] += not low <= mean <= high
             widths.append(high - low)
     assert missed.max() <= binom.isf(1e-6 / 3, RUNS, beta)
-    if name in POLICIES and name != "dp-se":  # the noise of counters is wide; DP-SE has released little by then
+    if name in POLICIES and name != "dp-se":  # DP-SE has released little by then
         assert np.median(widths) < 0.95
 
 
@@ -89,7 +94,29 @@ def test_a_session_knows_an_arm_in_the_unit_of_its_rewards() -> None:
 
 
 def test_a_curator_without_a_known_interval_says_so() -> None:
-    curator, rng = BinnedBernoulli.start(2), np.random.default_rng(0)
+    curator, rng = WeightedLaplace.start(2), np.random.default_rng(0)
     curator.add(0, 1.0, 1.0, rng)
-    with pytest.raises(InputError, match="known interval, got BinnedBernoulli"):
+    with pytest.raises(InputError, match="known interval, got WeightedLaplace"):
         interval(curator, 0)
+
+
+def test_the_bound_on_a_sample_holds_at_all_times() -> None:
+    """400 walks of 4000 steps: each leaves the bound, ever, with probability at most 0.05.
+
+    At least 40 of 400 would leave it with probability below 1e-4 if that probability were 0.05. Hoeffding's bound is
+    one for a single time, and is left by more.
+    """
+    n = np.arange(1, 4001)
+    sums = np.abs(np.random.default_rng(0).integers(0, 2, (400, 4000)).cumsum(axis=1) - n / 2)
+    always = np.array([spread(k / 4.0, 0.05) for k in n])
+    assert (sums > always).any(axis=1).sum() < 40
+    assert (sums > np.sqrt(n * np.log(2 / 0.05) / 2)).any(axis=1).sum() > 40
+
+
+@pytest.mark.parametrize("scales", [[1.0], [2.0] * 3, [1.0] * 50, [5.0, *[0.1] * 200]])
+def test_the_noise_is_bounded(scales: list[float]) -> None:
+    """Each of 4000 sums exceeds the bound with probability at most 0.1; by Hoeffding more than 0.1 + 0.051 of them do
+    with probability below exp(-2 * 4000 * 0.0026) < 1e-9."""
+    sums = np.random.default_rng(1).laplace(0.0, scales, (4000, len(scales))).sum(1)
+    bound = noise(sum(scale * scale for scale in scales), max(scales), 0.1)
+    assert np.mean(np.abs(sums) > bound) < 0.151

@@ -1,6 +1,7 @@
 """The documentation is run: what a page tells a reader to type works."""
 
 import doctest
+import json
 import os
 import re
 import shlex
@@ -60,7 +61,7 @@ def test_the_commands_of_the_readme_are_understood(
         assert status == 0, err
 
 
-@pytest.mark.parametrize("page", ["docs/index.md", "docs/howto/arms-and-levels.md"])
+@pytest.mark.parametrize("page", ["docs/index.md", "docs/howto/arms-and-levels.md", "docs/howto/find-the-best-arm.md"])
 def test_the_commands_of_a_page_run(
     page: str, dpbandits: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,3 +89,24 @@ def test_every_policy_stands_on_a_page_of_the_papers() -> None:
     pages = "".join(page.read_text() for page in (ROOT / "docs" / "papers").glob("*.md"))
     missing = [name for name in lookup.names() if f"`{name}`" not in pages]
     assert not missing
+
+
+def test_the_page_on_the_best_arm(
+    dpbandits: Callable[..., tuple[int, str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its simulations print what it says, and its session ends. Its plan is tried with the other plans."""
+    text = (ROOT / "docs" / "howto" / "find-the-best-arm.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(block, {})
+    assert capsys.readouterr().out.startswith("Winner(arm='green', ")
+    commands = re.findall(r"^    (dpbandits simulate .*)$", text, flags=re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        status, out, err = dpbandits(*shlex.split(command)[1:])
+        assert status == 0, err
+        assert "\nknown       to half of the runs after " in out
+    shown = json.loads(dpbandits(*shlex.split(commands[0])[1:], "--json")[1])["stops"]
+    printed = json.loads(re.sub(r"\s+", " ", text[text.index('"stops": ') + 9 : text.index("`mean` and `max`")]))
+    assert shown["rounds"] == printed["rounds"]
+    assert shown["named"] == printed["named"]
+    assert round(shown["error_rate_upper"], 3) == printed["error_rate_upper"]

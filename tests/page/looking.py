@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +68,18 @@ def create(server: Server, name: str, **settings: Any) -> None:
 
 
 def play(
-    server: Server, name: str, rounds: int, likes: tuple[float, ...] = (0.3, 0.7, 0.2), answering: float = 1.0
+    server: Server,
+    name: str,
+    rounds: int,
+    likes: tuple[float, ...] = (0.3, 0.7, 0.2),
+    answering: float = 1.0,
+    pause: float = 0.0,
 ) -> None:
     """Visitors whose answers are as private as bits with these means: the numbers are the same every time."""
     chance = random.Random(name)
     arms = server.call("GET", f"/v1/experiments/{name}")[1]["arms"]
     for first in range(0, rounds, 50):
+        time.sleep(pause)
         count = min(50, rounds - first)
         asked = {"count": count, "user": f"user {first % 1000}"}
         decided = server.call("POST", f"/v1/experiments/{name}/decisions", asked)[1]["decisions"]

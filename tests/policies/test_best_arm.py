@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ from dpbandits.curators import Batch, LocalBernoulli
 from dpbandits.errors import InputError
 from dpbandits.numerics import chernoff, evidence_between
 from dpbandits.policies import lookup
+from dpbandits.protocols import Releases
 from dpbandits.simulation import Trace
+from dpbandits.types import Integers
 
 STOPPING = [name for name in lookup.names() if lookup.traits(name).stops]
 HARD = {
@@ -68,7 +72,7 @@ def test_the_test_of_error_rates_can_fail() -> None:
     """A test that asks for a tenth of the evidence errs too often, and is seen to."""
 
     class Careless(SumsTest):
-        def needed(self, releases, better, worse, batches):  # type: ignore[no-untyped-def]
+        def needed(self, releases: Releases, better: int, worse: int, batches: Integers) -> float:
             return 0.1
 
     wrong = 0
@@ -103,7 +107,7 @@ def test_other_policies_have_no_stops() -> None:
     assert "stops" not in trace.to_json()
 
 
-def test_what_is_named_is_played_for_ever_and_the_trace_keeps_it(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_named_is_played_for_ever_and_the_trace_keeps_it(tmp_path: Path) -> None:
     trace = dp.simulate("dp-tt", arms={"a": 0.5, "b": 0.8, "c": 0.2}, epsilon=1, horizon=20_000, runs=8, seed=2)
     assert trace.stops is not None
     assert trace.named is not None
@@ -131,7 +135,14 @@ def test_a_comparison_keeps_the_stops() -> None:
 @pytest.mark.parametrize("name", STOPPING)
 def test_delayed_responses_are_no_evidence_before_they_have_come(name: str) -> None:
     """With a long delay, a run stops later, and errs no more often (failure below 1e-6)."""
-    given = {"arms": "0.9,0.3", "epsilon": 2, "horizon": 20_000, "runs": 40, "checkpoints": 1, "beta": 0.1}
+    given: dict[str, Any] = {
+        "arms": "0.9,0.3",
+        "epsilon": 2,
+        "horizon": 20_000,
+        "runs": 40,
+        "checkpoints": 1,
+        "beta": 0.1,
+    }
     prompt = dp.simulate(name, **given)
     late = dp.simulate(name, **given, delay="constant(1000)", window=3000)
     assert prompt.stops is not None

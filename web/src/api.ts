@@ -199,7 +199,8 @@ export function keepKey(text: string): void {
   set("ok");
 }
 
-export const hasKey = (): boolean => key !== "";
+/** The key in use, or nothing. */
+export const currentKey = (): string | undefined => key || undefined;
 
 async function send(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);

@@ -195,6 +195,16 @@ function PolicyField({ policies, value, error, onInput }: { policies: Policy[]; 
   );
 }
 
+/** Ask again, twice, where the planner took too long: on a new machine it compiles first, and keeps what it has compiled. */
+async function patiently<T>(ask: () => Promise<T>, tries = 2): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!tries || !(error instanceof Refused) || error.problem.status !== 503) throw error;
+    return patiently(ask, tries - 1);
+  }
+}
+
 /** The planner's answer, as one types. One question is asked at a time; the latest one counts. */
 function Planned({ form, chosen }: { form: Form; chosen: Policy | undefined }) {
   const [plan, setPlan] = useState<Plan | null>(null);
@@ -215,7 +225,7 @@ function Planned({ form, chosen }: { form: Form; chosen: Policy | undefined }) {
     const timer = setTimeout(async () => {
       setBusy(true);
       try {
-        setPlan(await get<Plan>(`v1/plan?${query}`, end.signal));
+        setPlan(await patiently(() => get<Plan>(`v1/plan?${query}`, end.signal)));
         setWrong("");
       } catch (error) {
         if (end.signal.aborted) return;
@@ -235,7 +245,7 @@ function Planned({ form, chosen }: { form: Form; chosen: Policy | undefined }) {
       <h2>What to expect {busy && <span class="busy">simulating …</span>}</h2>
       {wrong && <p class="wrong">No plan: {wrong}</p>}
       {plan && <Forecasts plan={plan} stale={busy} />}
-      {!plan && !wrong && <p class="quiet">The planner plays your experiment 20 times in simulation. This takes some seconds.</p>}
+      {!plan && !wrong && <p class="quiet">The planner plays your experiment 20 times in simulation. This takes some seconds, and longer the first time.</p>}
       <h3>What epsilon means</h3>
       <p>{Number.isFinite(epsilon) && epsilon > 0 ? epsilonInWords(epsilon, trust) : "Epsilon must be a positive number, such as 0.1, 1 or 1/3."}</p>
       {plan && plan.other && plan.free && (
@@ -277,6 +287,11 @@ function Forecasts({ plan, stale }: { plan: Plan; stale: boolean }) {
         {number(plan.lost)} ± {number(plan.error)} rewards of the {whole(plan.paid)} that the best arm would bring to {whole(plan.rounds)} visitors. One
         experiment in 20 loses more than {number(plan.one_in_twenty)}. {settled}
       </p>
+      {plan.lost > 0.8 * plan.at_random.lost && (
+        <p class="wrong">
+          That is practically what giving every arm equally often would lose. Take a larger epsilon, more visitors, or another policy.
+        </p>
+      )}
       <div class="rows" role="list">
         {rows.map((row) => (
           <div class="row" role="listitem" key={row.words}>

@@ -3,7 +3,7 @@
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Client, type Decision, type DeviceEvent, memoryStore } from "../../clients/js/src/client";
-import { at, get, post, type Settings, type Shares, type Summary } from "./api";
+import { at, currentKey, get, post, type Settings, type Shares, type Summary } from "./api";
 import { ShareChart } from "./charts";
 import { ConnectionBar, ThemeButton, usePolled } from "./parts";
 import "./style.css";
@@ -79,6 +79,7 @@ function Visit({ visitor, next }: { visitor: number; next: () => void }) {
       new Client({
         url: base,
         limit: LIMIT,
+        key: currentKey(),
         user: `visitor-${crypto.randomUUID()}`,
         store: memoryStore(),
         timeout: 5000,
@@ -260,6 +261,7 @@ async function one(): Promise<void> {
   const client = new Client({
     url: base,
     limit: LIMIT,
+    key: currentKey(),
     user: `visitor-${crypto.randomUUID()}`,
     store: memoryStore(),
     timeout: 20_000,

@@ -97,7 +97,7 @@ export function ExperimentPage({ name }: { name: string }) {
             <b>{summary.guarantee.words}</b>
           </p>
           {epsilon !== null && <p>{epsilonInWords(epsilon, trust)}</p>}
-          {summary.guarantee.conditions && (
+          {trust !== "none" && summary.guarantee.conditions && (
             <>
               <p class="quiet">It holds as long as:</p>
               <ul>
@@ -110,7 +110,7 @@ export function ExperimentPage({ name }: { name: string }) {
         </Card>
         <Unknown trust={trust} users={summary.users.count} />
         <Card title="What users have spent">
-          <Spending users={summary.users} cost={cost} />
+          {trust === "none" ? <p class="quiet">Nothing is promised, so nothing is counted.</p> : <Spending users={summary.users} cost={cost} />}
         </Card>
         <Card title="Ledger" note="The latest releases, and what each cost. A release is drawn once and kept.">
           <Releases ledger={ledger} trust={trust} />

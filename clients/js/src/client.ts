@@ -8,6 +8,7 @@ import {
   encode,
   indexedDBStore,
   laplaceCurator,
+  piecewiseCurator,
   rational,
   read,
   real,
@@ -147,8 +148,8 @@ const detailOf = (problem: unknown): string => `${(problem as Error)?.message ??
 
 /** The function from rewards to responses that a server's block describes. `entropy` is for tests only. */
 export function responder({ mechanism, epsilon, range, sigmoid }: CuratorBlock, entropy?: Entropy): (reward: unknown) => number | bigint {
-  const make = { bernoulli: bernoulliCurator, laplace: laplaceCurator }[mechanism];
-  if (!make) throw new RangeError(`mechanism must be bernoulli or laplace, got '${mechanism}'`);
+  const make = { bernoulli: bernoulliCurator, laplace: laplaceCurator, piecewise: piecewiseCurator }[mechanism];
+  if (!make) throw new RangeError(`mechanism must be bernoulli, laplace or piecewise, got '${mechanism}'`);
   const inner = make(epsilon!, entropy);
   const { respond } = sigmoid ? sigmoidCurator(inner) : inner;
   return (reward) => {
@@ -227,10 +228,27 @@ export class Client {
     }
   }
 
+  // A change that the page waits for: some browsers leave a database that they do not allow unanswered for ever.
+  #soon(change: (state: Kept) => void): Promise<Kept> {
+    return new Promise((resolve, reject) => {
+      let over = false;
+      const timer = setTimeout(() => {
+        over = true;
+        reject(new Error("storage does not answer"));
+      }, 5000);
+      this.#change((state) => {
+        if (over) throw new Error("too late");
+        change(state);
+      })
+        .then(resolve, reject)
+        .finally(() => clearTimeout(timer));
+    });
+  }
+
   /** What is left to spend, or null where nothing can be kept. */
   async budget(): Promise<Budget | null> {
     try {
-      const { limit, spent } = await this.#change(() => {});
+      const { limit, spent } = await this.#soon(() => {});
       return { limit, spent };
     } catch {
       return null;
@@ -252,7 +270,7 @@ export class Client {
       if (after !== undefined && !(after > 0)) return instead("input", `after must be positive seconds, got ${after}`);
       const asked = this.#now();
       try {
-        await this.#change(() => {});
+        await this.#soon(() => {});
       } catch (problem) {
         return instead("storage", detailOf(problem));
       }
@@ -296,7 +314,7 @@ export class Client {
         const latest = asked + within * (0.85 + 0.1 * chance());
         const next = after || within === Infinity ? Math.min(now + 1000 * (after ?? 60) * (1 + chance() / 10), latest) : latest;
         if (next > now) {
-          await this.#change((state) => {
+          await this.#soon((state) => {
             const key = "." + decision.id;
             state.made[key] = charge(state, read(curator.epsilon ?? "0"));
             (state.open ??= {})[key] = { token, curator, otherwise, next, most: next - now, tries: 0 };
@@ -324,7 +342,7 @@ export class Client {
     this.#heard.set(key, reward);
     try {
       let drew = false;
-      const state = await this.#change((state) => {
+      const state = await this.#soon((state) => {
         drew = this.#draw(state, key, reward);
       });
       this.#heard.delete(key);
@@ -355,7 +373,7 @@ export class Client {
   /** Whether a decision still waits: its answer is not due yet. */
   async waits({ id }: Decision): Promise<boolean> {
     try {
-      const open = (await this.#change(() => {})).open?.["." + id];
+      const open = (await this.#soon(() => {})).open?.["." + id];
       return !!open && !open.tries && open.next > this.#now();
     } catch {
       return false;

@@ -69,16 +69,16 @@ function encloseExp([n, d]: Rational, bits: bigint): Rational {
 /** The k-th 64 binary digits of a probability. */
 export type Probability = (k: number) => bigint;
 
-// The digits of e^-x, or of 1 / (1 + e^x). The precision grows until the digits are certain (Ziv's loop).
-function probability(x: Rational, logistic: boolean): Probability {
+// The digits of e^-x, or of a / (a + b e^x). The precision grows until the digits are certain (Ziv's loop).
+function probability(x: Rational, [a, b] = [0n, 1n]): Probability {
   let words: bigint[] = [];
   return (k) => {
     for (let guard = 32n; words.length <= k; guard *= 2n) {
       const bits = 64n * BigInt(k + 1) + guard;
       let [low, high] = encloseExp(x, bits);
-      if (logistic) {
-        low = (low << bits) / ((1n << bits) + low);
-        high = (high << bits) / ((1n << bits) + high) + 1n;
+      if (a) {
+        low = ((a * low) << bits) / ((b << bits) + a * low);
+        high = ((a * high) << bits) / ((b << bits) + a * high) + 1n;
       }
       if (low >> guard === high >> guard)
         words = Array.from({ length: k + 1 }, (_, j) => BigInt.asUintN(64, low >> (guard + 64n * BigInt(k - j))));
@@ -88,10 +88,10 @@ function probability(x: Rational, logistic: boolean): Probability {
 }
 
 /** 1 / (1 + e^x): the probability that randomised response at epsilon x answers falsely. */
-export const logistic = (x: Rational): Probability => probability(x, true);
+export const logistic = (x: Rational): Probability => probability(x, [1n, 1n]);
 
 /** e^-x. */
-export const exponential = (x: Rational): Probability => probability(x, false);
+export const exponential = (x: Rational): Probability => probability(x);
 
 // True with exactly the probability p. The first k words of p have been compared, and were equal to the random ones.
 function draw(p: Probability, entropy: Entropy, k = 0): boolean {
@@ -166,6 +166,24 @@ export function laplaceCurator(epsilon: string, entropy = system): Curator {
       drawn += drawn + BigInt(uniforms[i] === coin(0) ? draw(coin, entropy, 1) : uniforms[i]! < coin(0));
     });
     return onGrid(reward, 16) + extend(drawn >> (bits + 1n)) - extend(BigInt.asUintN(coins.length, drawn));
+  });
+}
+
+/** The piecewise mechanism on integers: for rewards that are not just 0 or 1. `entropy` is for tests only. */
+export function piecewiseCurator(epsilon: string, entropy = system): Curator {
+  const level = rational("epsilon", epsilon);
+  const width = exponential([level[0], 2n * level[1]])(0) >> 48n || 1n;
+  const outside = probability(level, [65536n, width]);
+  return made(level, (reward) => {
+    const value = onGrid(reward, 16);
+    const [first, second, third] = entropy(3) as unknown as [bigint, bigint, bigint];
+    const out = first === outside(0) ? draw(outside, entropy, 1) : first < outside(0);
+    let digits = second;
+    let bits = 64n;
+    for (; (digits * width) >> bits !== ((digits + 1n) * width - 1n) >> bits; bits += 64n)
+      digits = (digits << 64n) | entropy(1)[0]!;
+    const there = third >> 48n;
+    return out ? there + (there < value ? 0n : width) : value + ((digits * width) >> bits);
   });
 }
 

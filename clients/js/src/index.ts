@@ -7,6 +7,7 @@ export {
   indexedDBStore,
   laplaceCurator,
   logistic,
+  piecewiseCurator,
   randomisedResponse,
   rational,
   sigmoidCurator,

@@ -194,6 +194,19 @@ test("without a place to keep answers nothing is asked, drawn or sent, and the f
   assert.equal((await fake({ store: indexedDBStore("dpbandits") }).client.decide("shop", options)).silent, "storage");
 });
 
+test("a database that never answers is no store", async (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const world = fake({ store: { update: () => new Promise(() => {}) } });
+  const asking = world.client.decide("shop", options);
+  const [budget, report] = [world.client.budget(), world.client.report("d1", 1)];
+  context.mock.timers.tick(5000);
+  // The observer is told the budget, for which another five seconds are waited.
+  for (let n = 0; n < 20; n++) await null;
+  context.mock.timers.tick(5000);
+  assert.deepEqual([(await asking).silent, await budget, await report], ["storage", null, false]);
+  assert.deepEqual(world.urls, []);
+});
+
 test("a disk that is full when the click comes: the click is answered when there is room again", async () => {
   const store = memoryStore();
   const { update } = store;

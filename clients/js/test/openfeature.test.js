@@ -11,6 +11,10 @@ import { DpbanditsWebProvider } from "dpbandits/openfeature-web";
 import { fake } from "./fake.js";
 
 const settled = () => new Promise((resolve) => setTimeout(resolve, 30));
+// Until it is true, or ten seconds are over and the test fails.
+const until = async (isTrue) => {
+  for (let n = 0; n < 1000 && !isTrue(); n++) await new Promise((resolve) => setTimeout(resolve, 10));
+};
 const drawn = ({ events }) => events.filter(({ type }) => type === "drawn");
 
 async function web(world, settings) {
@@ -36,6 +40,7 @@ test("web: evaluation is a decision, and tracking its report", async () => {
   assert.equal(client.getStringValue("banner", "red"), "green");
   client.track("banner");
   client.track("banner", { value: 0 });
+  await until(() => drawn(world).length);
   await settled();
   assert.equal((await provider.client.budget()).spent, "1/2");
   assert.deepEqual(drawn(world).map(({ id, reward }) => [id, reward]), [[details.flagMetadata.decision, 1]], "the first report stands");
@@ -52,7 +57,7 @@ test("web: other events, values, and what was not shown", async () => {
   assert.equal(drawn(world).length, 0);
   client.getStringValue("price", "1.99");
   client.track("checkout", { value: 0.5 });
-  await settled();
+  await until(() => drawn(world).length);
   assert.deepEqual(drawn(world).map(({ reward }) => reward), [0.5]);
 });
 
@@ -112,6 +117,7 @@ test("server: the targeting key is the user, with a budget and an arm of their o
   client.track("banner", { targetingKey: "ann" }, { value: 0.5 });
   client.track("banner", { targetingKey: "carl" });
   client.track("banner", {});
+  await until(() => drawn(world).length);
   await settled();
   assert.deepEqual(drawn(world).map(({ id, reward }) => [id, reward]), [[ann.flagMetadata.decision, 0.5]]);
   await provider.onClose();
@@ -127,7 +133,7 @@ test("server: at once, one decision; and the next process answers what is left",
   world.now += 100_000;
   const next = new DpbanditsProvider({ ...world.settings, store: undefined, folder, otherwise: 0 });
   await next.initialize();
-  for (let n = 0; n < 100 && !world.sent.length; n++) await settled();
+  await until(() => world.sent.length);
   assert.equal(world.sent.length, 1);
   await next.onClose();
 });

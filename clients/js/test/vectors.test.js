@@ -98,7 +98,7 @@ test("with the browser's entropy, every reward gets a response, and noise is fre
     for (const reward of strange) {
       for (const curator of ["randomisedResponse", "bernoulliCurator", "sigmoidCurator(bernoulliCurator)"])
         assert.ok([0, 1].includes(make(curator, epsilon).respond(reward)));
-      for (const curator of ["laplaceCurator", "sigmoidCurator(laplaceCurator)"])
+      for (const curator of ["laplaceCurator", "piecewiseCurator", "sigmoidCurator(laplaceCurator)"])
         assert.equal(typeof make(curator, epsilon).respond(reward), "bigint");
     }
   const curator = dpbandits.laplaceCurator("0.001");
@@ -119,6 +119,6 @@ test("frequencies are those of the closed form", () => {
 });
 
 test("a level that is not positive is refused by every curator", () => {
-  for (const name of ["randomisedResponse", "bernoulliCurator", "laplaceCurator"])
+  for (const name of ["randomisedResponse", "bernoulliCurator", "laplaceCurator", "piecewiseCurator"])
     assert.throws(() => dpbandits[name]("0"), /epsilon must be positive/);
 });

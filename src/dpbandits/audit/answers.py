@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from scipy import stats
 
-from dpbandits.audit.symbols import Refused
+from dpbandits.audit.refusals import Refused
 from dpbandits.audit.watch import beat
 
 __all__ = ["REWARDS", "Answered", "refuted"]

@@ -14,7 +14,14 @@ from dpbandits.audit.verify import verify
 from dpbandits.audit.words import REWARDS, SIGNIFICANT, law_of
 from dpbandits.checks import known
 from dpbandits.errors import InputError
-from dpbandits.exact import BernoulliCurator, LaplaceCurator, LocalCurator, RandomisedResponse, SigmoidCurator
+from dpbandits.exact import (
+    BernoulliCurator,
+    LaplaceCurator,
+    LocalCurator,
+    PiecewiseCurator,
+    RandomisedResponse,
+    SigmoidCurator,
+)
 from dpbandits.exact.rational import Exactly, rational
 from dpbandits.policies import lookup
 
@@ -32,6 +39,7 @@ EXACT = {
     "randomised-response": Kind(RandomisedResponse),
     "bernoulli": Kind(BernoulliCurator),
     "laplace": Kind(LaplaceCurator),
+    "piecewise": Kind(PiecewiseCurator),
     "sigmoid-bernoulli": Kind(lambda epsilon: SigmoidCurator(BernoulliCurator(epsilon)), ENDS),
     "sigmoid-laplace": Kind(lambda epsilon: SigmoidCurator(LaplaceCurator(epsilon)), ENDS),
 }

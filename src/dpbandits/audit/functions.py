@@ -53,7 +53,8 @@ def _bare(x: Any) -> bool:
 
 def _brought(x: Num, how: str) -> Num:
     [term] = x.terms
-    return Num(x.log, 0.0, 1, {(REWARD, term[1], how): 1}, 1.0)
+    grid = how.endswith("grid") or not how.startswith("sigmoid")
+    return Num(x.log, 0.0, 1, {(REWARD, term[1], how): 1}, 1.0, grid=grid)
 
 
 def stand_ins(source: Any) -> dict[Any, Any]:

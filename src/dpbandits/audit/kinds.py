@@ -13,31 +13,56 @@ import inspect
 import os
 import sys
 import types
+from collections.abc import Iterable
 from typing import Any, Generic
 
 import dpbandits
-from dpbandits.audit.symbols import Refused
+from dpbandits.audit.refusals import Refused
 from dpbandits.exact import SystemNoise
 
-__all__ = ["FOLDER", "PLAIN", "check_kind", "is_exact_noise", "of_package", "rebound"]
+__all__ = ["FOLDER", "PLAIN", "STANDARD", "check_kind", "is_exact_noise", "is_plain", "of_package", "one_of", "rebound"]
 
 #: Types of constants. A subclass of one of them may have operators of its own.
 PLAIN = (bool, int, float, str, type(None))
 FOLDER = os.path.dirname(os.path.abspath(dpbandits.__file__)) + os.sep
+STANDARD = os.path.dirname(os.path.abspath(collections.__path__[0])) + os.sep  # the standard library
+INSIDE = (FOLDER, STANDARD, "<string>", "<namedtuple")  # where code of the package is; NamedTuple makes some from text
 HARMLESS = {
     *("__slots__", "__doc__", "__module__", "__qualname__", "__annotations__", "__orig_bases__", "__match_args__"),
     *("__parameters__", "__slotnames__"),
     *("__static_attributes__", "__firstlineno__", "__annotate__", "__annotate_func__", "__annotations_cache__"),
 }
-#: Names in a module that can change what another name means.
-CHANGERS = {"globals", "setattr", "delattr", "vars", "exec", "eval", "__dict__", "modules", "__setattr__", "__import__"}
+#: Names in a module that can change what another name means, or what a function does.
+CHANGERS = {
+    *("globals", "locals", "vars", "setattr", "delattr", "exec", "eval", "__import__", "modules", "reload"),
+    *("__dict__", "__globals__", "f_globals", "f_locals", "__builtins__", "__setattr__", "__delattr__", "attrgetter"),
+    *("__getattribute__", "importlib", "runpy", "ctypes", "gc", "mock", "settrace", "setprofile"),
+}
+#: Attributes that, when they are set, change what a function or a class does.
+INNER = {"__code__", "__defaults__", "__kwdefaults__", "__class__", "__bases__", "__closure__", "cell_contents"}
+
+
+def one_of(value: Any, known: Iterable[Any]) -> bool:
+    """Whether a value is one of these objects. Equality is not asked, because a class can define it."""
+    return any(value is one for one in known)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a number, a text or None of Python's own types."""
+    return one_of(type(value), PLAIN)
 
 
 def of_package(kind: type) -> bool:
-    """Whether a class is one of this package. Its ``__module__`` is only a claim, so the module must have it, too."""
+    """Whether a class is one of this package: its module has it, and all its code is in the package's files."""
     module = sys.modules.get(kind.__module__)
     inside = os.path.abspath(getattr(module, "__file__", None) or "").startswith(FOLDER)
-    return inside and getattr(module, kind.__name__, None) is kind
+    if not inside or getattr(module, kind.__name__, None) is not kind:
+        return False
+    for value in vars(kind).values():
+        for inner in (value, *(getattr(value, place, None) for place in ("__func__", "fget", "fset", "fdel"))):
+            if type(inner) is types.FunctionType and not inner.__code__.co_filename.startswith(INSIDE):
+                return False
+    return True
 
 
 def is_exact_noise(value: Any) -> bool:
@@ -75,7 +100,7 @@ def _check_names(kind: type, made: bool) -> None:
         if special or name in ("_fields", "_make", "_replace", "_asdict", "_field_defaults"):
             raise Refused(f"{kind.__name__} defines {name}")
         inner = value.__func__ if type(value) in (classmethod, staticmethod) else value
-        if type(inner) is not types.FunctionType and type(value) not in PLAIN:
+        if type(inner) is not types.FunctionType and not is_plain(value):
             raise Refused(f"{kind.__name__}.{name} is {type(value).__name__}, and no plain method or constant")
 
 
@@ -103,8 +128,23 @@ def rebound(path: str) -> frozenset[str]:
         if isinstance(node, ast.Global):
             found.update(node.names)
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-            found.add(node.attr)
-        if isinstance(node, ast.Attribute | ast.Name):
-            name = node.attr if isinstance(node, ast.Attribute) else node.id
-            found |= {"*"} if name in CHANGERS else set()
+            found |= {"*"} if node.attr in INNER else {node.attr}
+        if set(_names(node)) & CHANGERS:
+            found.add("*")
     return frozenset(found)
+
+
+def _names(node: ast.AST) -> list[str]:
+    """The names that a node uses: its own, those that it imports, and those that it asks for by ``getattr``."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.Attribute):
+        return [node.attr]
+    if isinstance(node, ast.ImportFrom):
+        return [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+    if isinstance(node, ast.Import):
+        return [name for alias in node.names for name in alias.name.split(".")]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
+        name = node.args[1] if len(node.args) > 1 else None
+        return [str(name.value) if isinstance(name, ast.Constant) else "attrgetter"]
+    return []

@@ -32,6 +32,7 @@ from dpbandits.audit.symbols import (
     exact,
     outcome,
 )
+from dpbandits.audit.symbols import on_grid as multiple_of_grid
 from dpbandits.audit.watch import beat
 
 __all__ = ["OFF_THE_LINE", "Pair", "worst_pair"]
@@ -101,6 +102,8 @@ class Pair(NamedTuple):
 class Path(Accounts):
     """One way through ``respond``: where the reward is on it, and where each uniform number is."""
 
+    strict = False  # infinite rewards are tried as they are
+
     def __init__(self, forced: list[bool]) -> None:
         super().__init__()
         self.forced = forced
@@ -115,7 +118,7 @@ class Path(Accounts):
         """A uniform number in [0, 1)."""
         self.scales.append(1.0)
         self.uniform[len(self.scales) - 1] = (ZERO, ONE)
-        return Num(self, 0.0, 1, {(NOISE, len(self.scales) - 1): 1}, 1.0, noisy=True)
+        return Num(self, 0.0, 1, {(NOISE, len(self.scales) - 1): 1}, 1.0, noisy=True, grid=False)
 
     def decide(self) -> bool:
         """One answer now; the other one is followed later."""
@@ -152,10 +155,8 @@ class Path(Accounts):
     def compare(self, form: Any, kind: str) -> bool:
         if not isinstance(form, Num):
             return outcome(kind, form)
-        if math.isinf(form.const):
+        if not math.isfinite(form.const):
             return outcome(kind, form.const)
-        if math.isnan(form.const):
-            return False
         slope, const = self.reward_in(form), Fraction(exact(form.const))
         noises = form.of(NOISE)
         if len(noises) > 1 or any(j not in self.uniform for _, j in noises):
@@ -177,6 +178,9 @@ class Path(Accounts):
         self.uniform[j] = (low, high)
         self.impossible = self.impossible or not self.ordered(low, high)
         return answer
+
+    def against_infinity(self, form: Num, other: float, kind: str) -> bool:
+        return outcome(kind, other)
 
     def cut(self, form: Affine, kind: str) -> bool:
         """A comparison of the reward itself: its interval is cut where the form is 0."""
@@ -240,6 +244,9 @@ class DeviceNoise(SymbolicNoise):
             raise Refused("uniform numbers are drawn as an array")
         return self.log.draw()
 
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        raise Refused("respond draws normal noise, which is not followed")
+
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         """A uniform number between two others."""
         return self.random(size) * (high - low) + low
@@ -248,13 +255,15 @@ class DeviceNoise(SymbolicNoise):
 class SymbolicDevice:
     """What the verifier needs of a curator: its ``respond``, with the verifier's own functions in it."""
 
-    def __init__(self, curator: Any) -> None:
+    def __init__(self, curator: Any, changed: frozenset[str]) -> None:
         check(curator, "curator")
         for kind in classes(curator):
             check_kind(kind, "curator")
         self.tape = DeviceNoise(Path([]))
         theirs = {**stand_ins(self.tape), numerics.unit: numerics.unit, numerics.on_grid: _on_grid}
-        self.curator = symbolic(substituted(curator, read_curator(curator, "respond"), theirs), self.tape)
+        self.curator = symbolic(
+            substituted(curator, read_curator(curator, "respond", changed=changed), theirs), self.tape
+        )
         for _, array in named_arrays(self.curator):
             flat = array.reshape(-1)
             for k in range(flat.size):
@@ -326,7 +335,7 @@ def _piece(path: Path, sent: Any) -> Piece | None:
                 if sent.peak > SWALLOWED * scale:
                     raise Refused("a number is so large that rounding can swallow its noise")
                 whole = path.how.endswith("grid") and (slope / Fraction(f)).denominator == 1
-                on_grid = not sent.late or not slope or whole
+                on_grid = whole and not sent.off if slope else multiple_of_grid(float(centre.value / Fraction(f)))
             if not noises and (not slope or path.low == path.high):
                 answer = repr(float(centre.at(path.low)))
     chance = path.chance()
@@ -372,13 +381,13 @@ def _law(reward: str, at: End, pieces: Iterable[Piece]) -> LawAt:
     return LawAt(reward, answers, next(iter(noises), None))
 
 
-def worst_pair(curator: Any, level: float | None, claim: float) -> Pair:
+def worst_pair(curator: Any, level: float | None, claim: float, changed: frozenset[str] = frozenset()) -> Pair:
     """The largest loss between two rewards. ``level`` is the user's, None where it must not matter.
 
-    ``Refused`` if the law of the response cannot be computed.
+    ``changed`` are names that may be bound again at run time. ``Refused`` if the law cannot be computed.
     """
     at = Poison("the user's level, although all users have one epsilon") if level is None else level
-    device = SymbolicDevice(curator)
+    device = SymbolicDevice(curator, changed)
     laws = device.laws(at)
     pairs = [_loss(one, two, claim) for one, two in itertools.combinations(laws, 2)]
     known = [pair for pair in pairs if pair is not None]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from dpbandits.audit.kinds import PLAIN, is_exact_noise
-from dpbandits.audit.symbols import Count, Num, Poison, Refused
+from dpbandits.audit.counts import Count
+from dpbandits.audit.kinds import PLAIN, is_exact_noise, one_of
+from dpbandits.audit.poison import Poison
+from dpbandits.audit.refusals import Refused
+from dpbandits.audit.symbols import Num
 from dpbandits.exact import SystemNoise
 
 __all__ = ["RAW", "cells", "check", "check_apart", "copied", "named_arrays", "public", "same", "symbolic"]
@@ -35,7 +38,7 @@ def check(part: Any, name: str) -> None:
                 raise Refused(f"the {name}'s {field} is an array of {value.dtype}, not of float64 or int64")
             if not value.flags.c_contiguous or 0 in value.strides:
                 raise Refused(f"the {name}'s {field} is not stored cell after cell")
-        elif type(value) not in SCALARS and not is_exact_noise(value):
+        elif not one_of(type(value), SCALARS) and not is_exact_noise(value):
             raise Refused(f"the {name}'s {field} is no number, array or part, but {type(value).__name__}")
     if sum(array.size for _, array in named_arrays(part)) > MOST_CELLS:
         raise Refused(f"the {name} has more than {MOST_CELLS} cells of memory")
@@ -50,8 +53,31 @@ def check_apart(*parts: Any) -> None:
                 raise Refused(f"{other} and {name} share memory")
 
 
-class Whole(np.ndarray):
-    """Integers as objects. What an array of integers would round is refused."""
+class Cells(np.ndarray):
+    """Objects in the place of an array of numbers. Its cells are used one by one; arithmetic with all is refused."""
+
+    __array_ufunc__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, place: Any) -> Any:
+        """A cell as the array itself would give it: a number of NumPy, and another object each time."""
+        value = super().__getitem__(place)
+        if isinstance(value, Num):
+            return value.again()
+        return Count(value) if type(value) is int else np.float64(value) if type(value) is float else value
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __contains__(self, _: Any) -> NoReturn:
+        raise Refused("a whole array is searched")
+
+    @property
+    def flat(self) -> Any:
+        raise Refused("an array is used by flat")
+
+
+class Whole(Cells):
+    """Integers. What an array of integers would round is refused."""
 
     def __setitem__(self, place: Any, value: Any) -> None:
         if isinstance(value, Num):
@@ -63,26 +89,15 @@ class Whole(np.ndarray):
             value = _whole(value)
         super().__setitem__(place, value)
 
-    def __getitem__(self, place: Any) -> Any:
-        value = super().__getitem__(place)
-        return Count(value) if type(value) is int else value
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[k] for k in range(len(self)))
-
-    @property
-    def flat(self) -> Any:
-        raise Refused("an array of integers is used by flat")
-
 
 def _whole(value: Any) -> int:
-    if isinstance(value, Num) or value != int(value) or not -(2**63) <= value < 2**63:
+    if isinstance(value, Num) or float(value) != int(value) or not -(2**63) <= int(value) < 2**63:
         raise Refused("a number that is not whole is stored among integers")
     return int(value)
 
 
-class Real(np.ndarray):
-    """Floats as objects. An integer becomes a float, as in an array of floats."""
+class Real(Cells):
+    """Floats. An integer becomes a float, as in an array of floats."""
 
     def __setitem__(self, place: Any, value: Any) -> None:
         if isinstance(value, np.ndarray) and value.dtype != object:
@@ -96,13 +111,30 @@ class Real(np.ndarray):
         super().__setitem__(place, value if kept else float(value))
 
 
-def symbolic(part: Any, source: Any = None) -> Any:
-    """The same part with arrays of objects; ``source`` in the place of a source of exact noise."""
+class FreeWhole(Whole):
+    """Integers that may be used as a whole: for plays, which refute and prove nothing."""
+
+    __array_ufunc__ = np.ndarray.__array_ufunc__  # type: ignore[assignment]
+    flat = np.ndarray.flat
+
+
+class FreeReal(Real):
+    """Floats that may be used as a whole."""
+
+    __array_ufunc__ = np.ndarray.__array_ufunc__  # type: ignore[assignment]
+    flat = np.ndarray.flat
+
+
+def symbolic(part: Any, source: Any = None, *, free: bool = False) -> Any:
+    """The same part with arrays of objects; ``source`` in the place of a source of exact noise.
+
+    ``free`` is whether arrays may be used as a whole.
+    """
+    real, whole = (FreeReal, FreeWhole) if free else (Real, Whole)
 
     def place(value: Any) -> Any:
         if isinstance(value, np.ndarray):
-            objects = value.astype(object)
-            return objects.view(Real) if value.dtype.kind == "f" else objects.view(Whole)
+            return value.astype(object).view(real if value.dtype.kind == "f" else whole)
         return source if type(value) is SystemNoise else value
 
     return mapped(part, place)

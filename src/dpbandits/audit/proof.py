@@ -15,8 +15,20 @@ from typing import Any, NamedTuple
 from dpbandits.audit.functions import stand_ins
 from dpbandits.audit.kinds import check_kind
 from dpbandits.audit.memory import cells, check, check_apart, copied, named_arrays, public, same, symbolic
-from dpbandits.audit.reading import FEEDS, classes, read_agent, read_curator, substituted
-from dpbandits.audit.symbols import REWARD, Accounts, Count, Num, Poison, Refused, SymbolicNoise, Used, Varies, added
+from dpbandits.audit.reading import FEEDS, changed_names, classes, read_agent, read_curator, substituted
+from dpbandits.audit.symbols import (
+    REWARD,
+    Accounts,
+    Count,
+    Deviations,
+    Num,
+    Poison,
+    Refused,
+    SymbolicNoise,
+    Used,
+    Varies,
+    added,
+)
 from dpbandits.audit.watch import beat
 from dpbandits.policies.policy import Policy
 
@@ -34,7 +46,7 @@ UNKNOWN = Varies(2, 0, {(-1, 0): 1})
 class Proof(NamedTuple):
     """The largest cost of a reward, and over what it was found."""
 
-    epsilon: float  # the sum of its costs; infinite if something is not under noise
+    epsilon: float  # the sum of its costs; infinite if something is not under noise, or under normal noise
     costs: frozenset[tuple[float, ...]]  # of all rewards
     how: str  # all choices were covered
     horizon: int  # up to which they were
@@ -42,6 +54,9 @@ class Proof(NamedTuple):
     text: str  # where the largest cost occurs
     tight: bool  # whether epsilon is reached for these choices, and not only an upper bound
     on_grid: bool  # whether it holds for exact noise too
+    leaks: bool  # whether something is not under noise
+    fixed: bool  # whether a reward's costs are fixed beforehand, whatever is chosen; a choice may still end them early
+    stints: bool = False  # whether ``horizon`` bounds each stint, and not all rounds
 
 
 class State(NamedTuple):
@@ -62,10 +77,7 @@ def prove(policy: Policy, horizon: int) -> Proof:
             check_kind(kind, "agent" if part is policy.agent else "curator")
     read_agent(policy)
     curator: Any = policy.curator
-    start = fresh(curator, read_curator(curator, *FEEDS, "accepts"))
-    start.log.where = "accepts"
-    if start.curator.accepts(start.log.reward(0)) is not True:
-        raise Refused("accepts turns some rewards down, and whether it does reveals the reward")
+    start = fresh(curator, read_curator(curator, *FEEDS, "accepts", changed=changed_names(policy)))
     return (
         each_arm_alone(start, policy.arms, horizon)
         or all_arms_at_once(start, policy.arms, horizon)
@@ -88,7 +100,7 @@ def _copy(state: State) -> State:
         flat = array.reshape(-1)
         for k, cell in enumerate(flat.tolist()):
             if isinstance(cell, Num):
-                flat[k] = Num(log, cell.const, cell.factor, cell.terms, cell.peak, cell.noisy, cell.late)
+                flat[k] = cell.again(log)
     return State(curator, log, state.tape)
 
 
@@ -115,7 +127,10 @@ def step(
         before = cells(child.curator)
         if add:
             reward = log.reward(t if number is None else number)
-            child.curator.add(Count(arm), child.curator.respond(reward, level, child.tape), level, child.tape)
+            sent = child.curator.respond(reward, level, child.tape)
+            if not child.curator.accepts(sent):
+                raise Refused("accepts turns some rewards down, and whether it does reveals the reward")
+            child.curator.add(Count(arm), sent, level, child.tape)
         if close:
             child.curator.close(Count(arm), child.tape)
         if show:
@@ -144,22 +159,32 @@ def _show(state: State, before: list[Any]) -> None:
 
 def _proof(logs: Iterable[Accounts], how: str, horizon: int, complete: bool, arms: int = 1) -> Proof:
     """The worst of these logs. Rewards are numbered by round, or by round and arm."""
-    worst, text, tight, on_grid, every = 0.0, "nothing is released", True, True, set()
+    worst, text, tight, on_grid, leaks = 0.0, "nothing is released", True, True, False
+    every: dict[int, set[tuple[float, ...]]] = {}
     for log in logs:
-        on_grid = on_grid and log.on_grid
+        on_grid, leaks = on_grid and log.on_grid, leaks or log.leak is not None
         by_reward: dict[int, tuple[float, ...]] = {}
         for (_, number, _), costs in log.costs.items():
             by_reward[number] = (*by_reward.get(number, ()), *costs)
-        every |= set(by_reward.values())
         for number, costs in by_reward.items():
-            total = math.fsum(costs)
+            every.setdefault(number, set()).add(costs)
+            total = math.inf if any(isinstance(cost, Deviations) for cost in costs) else math.fsum(costs)
             if total > worst:
                 worst, tight = total, log.tight
                 text = f"reward {number // arms + 1} is under {len(costs)} noises, and loses "
                 text += " + ".join(f"{cost:.4g}" for cost in costs[:12]) + (" + .." if len(costs) > 12 else "")
+                text += " standard deviations" if math.isinf(total) else ""
         if log.leak is not None and not math.isinf(worst):
             worst, text, tight = math.inf, log.leak, log.tight
-    return Proof(worst, frozenset(every), how, horizon, complete, text, tight, on_grid)
+    fixed = all(_one_after_another(choices) for choices in every.values())
+    costs_of_all = frozenset(costs for choices in every.values() for costs in choices)
+    return Proof(worst, costs_of_all, how, horizon, complete, text, tight, on_grid, leaks, fixed)
+
+
+def _one_after_another(choices: set[tuple[float, ...]]) -> bool:
+    """Whether these are the beginnings of one sequence."""
+    longest = max(choices, key=len)
+    return all(costs == longest[: len(costs)] for costs in choices)
 
 
 def one_by_one(start: State, arms: int, horizon: int) -> Proof:
@@ -196,9 +221,11 @@ def each_arm_alone(start: State, arms: int, horizon: int) -> Proof | None:
       may be overwritten, and must not be used before.
     """
     found: list[Accounts] = []
+    by_stint = True
     try:
         for arm in range(arms):
             logs = _alone(start, arm, arms, horizon, stints=False, dead=set())
+            by_stint = by_stint and logs is None
             dead: set[int] = set()
             while logs is None:
                 known = len(dead)
@@ -208,7 +235,8 @@ def each_arm_alone(start: State, arms: int, horizon: int) -> Proof | None:
             found += logs
     except Used:
         return None
-    return _proof(found, "every sequence of arms and ends of stints, by each arm alone", horizon, True)
+    proof = _proof(found, "every sequence of arms and ends of stints, by each arm alone", horizon, True)
+    return proof._replace(stints=by_stint)
 
 
 def _alone(start: State, arm: int, arms: int, horizon: int, *, stints: bool, dead: set[int]) -> list[Accounts] | None:
@@ -315,7 +343,7 @@ def _next_start(start: State, ended: list[State]) -> State:
             if isinstance(cell, Num) or not all(same(cell, other[place]) for other in every):
                 numbers = [other[place] for other in every]
                 whole = any(isinstance(number, int | Poison) for number in numbers)
-                flat[k] = UNKNOWN if whole else log.release(Num(log, 0.0, 1, {}, max(map(_peak, numbers))))
+                flat[k] = UNKNOWN if whole else log.release(Num(log, 0.0, 1, {}, max(map(_peak, numbers)), grid=False))
             place += 1
     return made
 
@@ -369,7 +397,10 @@ def all_arms_at_once(start: State, arms: int, horizon: int) -> Proof | None:
 def _merged(before: State, played: list[State], t: int) -> State | None:
     """The memory that stands for all of ``played``; None if there is none."""
     log = played[0].log.copy()
-    if any(child.log.scales != log.scales or child.log.leak != before.log.leak for child in played):
+    if any(
+        (child.log.scales, child.log.normal) != (log.scales, log.normal) or child.log.leak != before.log.leak
+        for child in played
+    ):
         return None
     log.where = f"round {t + 1}"
     made = State(copied(played[0].curator), log, before.tape)
@@ -413,8 +444,8 @@ def _together(alternatives: list[Any], t: int, log: Accounts) -> Any:
         return None
     peak = max(one.peak if isinstance(one, Num) else abs(one) for one in alternatives)
     forms = [one for one in alternatives if isinstance(one, Num)]
-    noisy, late = any(form.noisy for form in forms), any(form.late for form in forms)
-    return Num(log, base[0], 1, added(base[1], terms, 1), peak, noisy, late)
+    noisy, off = any(form.noisy for form in forms), any(form.off for form in forms)
+    return Num(log, base[0], 1, added(base[1], terms, 1), peak, noisy, all(form.grid for form in forms), off)
 
 
 def _counted(alternatives: list[Any], t: int, arms: int) -> Any:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
 import inspect
 import math
-import textwrap
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -20,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from dpbandits import numerics
-from dpbandits.audit.kinds import FOLDER, PLAIN, is_exact_noise, rebound
+from dpbandits.audit.counts import Count
+from dpbandits.audit.kinds import FOLDER, STANDARD, is_exact_noise, is_plain, one_of, rebound
 from dpbandits.audit.memory import RAW
-from dpbandits.audit.symbols import Count, Refused
+from dpbandits.audit.refusals import Refused
+from dpbandits.audit.sources import source_of, tree_of
 from dpbandits.exact import SystemNoise
 
-__all__ = ["QUESTIONS", "Looks", "Reader", "read_agent", "read_curator", "substituted"]
+__all__ = ["QUESTIONS", "Looks", "Reader", "changed_names", "read_agent", "read_curator", "substituted"]
 
 #: What an agent may ask every curator. It may also call other methods that a curator has for it.
 QUESTIONS = ("ready", "mean", "lowest", "samples", "width")
@@ -94,40 +94,14 @@ def inner(part: Any) -> set[str]:
 
 
 def _files(kind: type) -> set[str]:
-    """The files that the methods of a class are from."""
-    return {f.__code__.co_filename for c in kind.__mro__ for v in vars(c).values() if (f := _function(v)) is not None}
+    """The files that the methods of a class are from, but for what NamedTuple and the standard library make."""
+    found = {f.__code__.co_filename for c in kind.__mro__ for v in vars(c).values() if (f := _function(v)) is not None}
+    return {path for path in found if not path.startswith((STANDARD, "<"))}
 
 
 def _function(value: Any) -> types.FunctionType | None:
     value = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-    return value if isinstance(value, types.FunctionType) else None
-
-
-@functools.cache
-def _compiled(path: str) -> dict[tuple[str, int], types.CodeType]:
-    """All code of a source file as it is now, by name and line."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            todo = [compile(file.read(), path, "exec", dont_inherit=True)]
-    except (OSError, SyntaxError, ValueError):
-        return {}
-    found = {}
-    while todo:
-        code = todo.pop()
-        found[code.co_qualname, code.co_firstlineno] = code
-        todo += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    return found
-
-
-def _is_source_of(code: types.CodeType) -> bool:
-    """Whether the file says what runs."""
-
-    def text(c: types.CodeType) -> tuple[Any, ...]:
-        inner = tuple(text(k) if isinstance(k, types.CodeType) else repr(k) for k in c.co_consts)
-        return c.co_code, c.co_names, c.co_varnames, c.co_argcount, c.co_exceptiontable, inner
-
-    made = _compiled(code.co_filename).get((code.co_qualname, code.co_firstlineno))
-    return made is not None and text(made) == text(code)
+    return value if type(value) is types.FunctionType else None
 
 
 class Reader:
@@ -137,11 +111,11 @@ class Reader:
     ``other``, the curator.
     """
 
-    def __init__(self, part: Any, role: str, other: Any = None) -> None:
+    def __init__(self, part: Any, role: str, other: Any = None, changed: frozenset[str] = frozenset()) -> None:
         self.classes = classes(part)
         self.memory, self.parameters = fields(part, memory=True), fields(part, memory=False)
         self.arrays, self.parts = shapes(part), inner(part)
-        self.rebound = frozenset().union(*(rebound(path) for c in self.classes for path in _files(c)))
+        self.rebound = changed.union(*(rebound(path) for c in self.classes for path in _files(c)))
         self.role, self.other = role, other
         self.hidden = fields(other, memory=True) if other is not None else set()
         self.asked: set[str] = set()
@@ -155,34 +129,36 @@ class Reader:
     def methods(self, name: str) -> list[Any]:
         """The methods of this name. A class that has none contributes nothing."""
         found = [inspect.getattr_static(c, name, None) for c in self.classes]
-        return [method for method in found if isinstance(method, types.FunctionType)]
+        return [method for method in found if type(method) is types.FunctionType]
 
     def is_question(self, name: str) -> bool:
         """Whether the curator has a method of this name that an agent may call."""
         method = inspect.getattr_static(type(self.other), name, None)
-        return isinstance(method, types.FunctionType) and name not in NO_QUESTIONS and not name.startswith("_")
+        return type(method) is types.FunctionType and name not in NO_QUESTIONS and not name.startswith("_")
 
     def method(self, name: str, handed: Mapping[int, str] | None = None) -> None:
         """Read all methods of this name; ``handed`` says what some of the arguments after self are."""
         for c in self.classes:
             found = inspect.getattr_static(c, name, None)
-            if found is not None and not isinstance(found, types.FunctionType):
+            if found is not None and type(found) is not types.FunctionType:
                 raise Refused(f"{self.role} ({c.__name__}.{name}): is no plain method")
+            if found is not None and {name, "*"} & self.rebound:
+                raise Refused(f"{self.role} ({c.__name__}.{name}): may be bound again at run time")
         for method in self.methods(name):
             self.function(method, {0: SELF, **{place + 1: role for place, role in (handed or {}).items()}})
 
     def function(self, function: Any, handed: Mapping[int, str]) -> None:
         """Read a function, whose arguments at these places have these roles."""
-        if function in TRUSTED:
+        if one_of(function, TRUSTED):
             code = function.__code__
             its_own = (code.co_filename, code.co_qualname) == (numerics.__file__, function.__qualname__)
-            if not its_own or not _is_source_of(code):
+            if not its_own or not source_of(code):
                 raise Refused(f"{function.__name__} of this package is not what its source says")
             return
         where = f"{self.role} ({getattr(function, '__qualname__', function)})"
-        if not isinstance(function, types.FunctionType):
+        if type(function) is not types.FunctionType:
             raise Refused(f"{where}: is not a plain Python function, so that it cannot be read")
-        names = list(inspect.signature(function).parameters)
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
         roles = tuple(sorted((names[place], role) for place, role in handed.items() if place < len(names)))
         if len(roles) != len(handed):
             raise Refused(f"{where}: takes fewer arguments than it is given")
@@ -190,25 +166,13 @@ class Reader:
             return
         self.done.add((function, roles))
         defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-        if any(type(value) not in PLAIN for value in defaults):
+        if not all(map(is_plain, defaults)):
             raise Refused(f"{where}: has defaults that could keep something")
         if hasattr(function, "__wrapped__") or function.__code__.co_freevars:
             raise Refused(f"{where}: is a closure or wrapped by another function (super() is one, too)")
         if getattr(function, "__builtins__", None) is not vars(builtins):
             raise Refused(f"{where}: has builtins of its own")
-        Body(self, function, dict(roles), _tree(function, where), where).read()
-
-
-def _tree(function: Any, where: str) -> ast.FunctionDef:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    except (OSError, SyntaxError, TypeError, IndexError):
-        raise Refused(f"{where}: its source cannot be read") from None
-    if not isinstance(tree, ast.FunctionDef) or tree.name != function.__name__ or tree.decorator_list:
-        raise Refused(f"{where}: its source is not a plain function of that name")
-    if not _is_source_of(function.__code__):
-        raise Refused(f"{where}: what runs is not what its source says")
-    return tree
+        Body(self, function, dict(roles), tree_of(function, where), where).read()
 
 
 class Body:
@@ -239,6 +203,8 @@ class Body:
         for node in self.nodes:
             if isinstance(node, FORBIDDEN):
                 raise Refused(f"{self.where}: uses '{type(node).__name__.lower()}', which is not followed")
+            if any(getattr(node, place, None) and _private(getattr(node, place)) for place in ("id", "attr", "arg")):
+                raise Refused(f"{self.where}: uses a name with two underscores, which means another name in a class")
             if isinstance(node, ast.Attribute):
                 self.attribute(node)
             if isinstance(node, ast.Name):
@@ -323,7 +289,7 @@ class Body:
                 return
             if isinstance(up.func, ast.Name) and up.func.id not in self.local:
                 function = self.resolve(up.func.id)
-                if isinstance(function, types.FunctionType):
+                if type(function) is types.FunctionType:
                     self.reader.function(function, {place: CURATOR})
                     return
         raise Looks(f"{self.where}: does more with the curator than to ask it ({ast.unparse(up or node)[:60]})")
@@ -332,17 +298,15 @@ class Body:
         """A name from outside of the function: a constant, ``math``, exact noise, or a function that is read too."""
         value = self.resolve(node.id)
         up = self.parent.get(node)
-        if {node.id, "*"} & rebound(self.function.__code__.co_filename):
+        if {node.id, "*"} & (self.reader.rebound | rebound(self.function.__code__.co_filename)):
             raise Refused(f"{self.where}: uses {node.id}, which its module may bind again at run time")
-        if type(value) in PLAIN or value is math or _is_exact_noise(value):
-            return
-        if isinstance(value, type | types.BuiltinFunctionType) and value in BUILTINS:
+        if is_plain(value) or value is math or _is_exact_noise(value) or one_of(value, BUILTINS):
             return
         if value is np:
-            if isinstance(up, ast.Attribute) and isinstance(getattr(np, up.attr, None), float):
+            if isinstance(up, ast.Attribute) and type(getattr(np, up.attr, None)) is float:
                 return
             raise Refused(f"{self.where}: calls NumPy, which is not followed")
-        if isinstance(value, types.FunctionType):
+        if type(value) is types.FunctionType:
             if not (isinstance(up, ast.Call) and up.func is node):
                 raise Refused(f"{self.where}: does something with {node.id} other than to call it")
             if not any(isinstance(a, ast.Name) and self.roles.get(a.id) == CURATOR for a in up.args):
@@ -363,9 +327,11 @@ class Body:
         name, base, reader = node.attr, node.value, self.reader
         if not isinstance(node.ctx, ast.Load):
             raise Refused(f"{self.where}: sets an attribute")
-        if isinstance(base, ast.Name) and base.id not in self.local and self.resolve(base.id) in (math, np):
-            known = getattr(self.resolve(base.id), name, None)
-            if not isinstance(known, float | types.BuiltinFunctionType) or name.startswith("_"):
+        if isinstance(base, ast.Name) and base.id not in self.local and one_of(self.resolve(base.id), (math, np)):
+            module = self.resolve(base.id)
+            known = getattr(module, name, None)
+            its_own = type(known) is types.BuiltinFunctionType and (known.__self__, known.__name__) == (module, name)
+            if not (its_own or type(known) is float) or name.startswith("_") or {name, "*"} & reader.rebound:
                 raise Refused(f"{self.where}: uses {ast.unparse(node)}, which is not followed")
             return
         if isinstance(base, ast.Name) and self.roles.get(base.id) == CURATOR:
@@ -395,7 +361,7 @@ class Body:
             and base.attr in reader.arrays
         ):
             return
-        if mine and type(inspect.getattr_static(reader.classes[0], name, self)) in PLAIN:
+        if mine and is_plain(inspect.getattr_static(reader.classes[0], name, self)):
             if {name, "*"} & reader.rebound:
                 raise Refused(f"{self.where}: uses .{name}, which may be bound again at run time")
             return  # a constant of the class
@@ -405,16 +371,34 @@ class Body:
         raise Refused(f"{self.where}: uses .{name}, which is not followed")
 
 
+def _private(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
+
+
 def _is_exact_noise(value: Any) -> bool:
-    return value is SystemNoise or is_exact_noise(value)
+    if value is not SystemNoise and not is_exact_noise(value):
+        return False
+    for method in (function for c in SystemNoise.__mro__ for f in vars(c).values() if (function := _function(f))):
+        if method.__module__.startswith("dpbandits.") and not source_of(method.__code__):
+            raise Refused(f"{method.__name__} of this package's exact noise is not what its source says")
+        if not method.__code__.co_filename.startswith((FOLDER, STANDARD)):
+            raise Refused(f"{method.__name__} of this package's exact noise was replaced")
+    return True
+
+
+def changed_names(policy: Any) -> frozenset[str]:
+    """The names that the files of a policy may bind again at run time: those of its parts and of its function."""
+    files = {path for part in (policy.agent, policy.curator) for c in classes(part) for path in _files(c)}
+    made_by = inspect.unwrap(policy.factory)
+    return frozenset().union(*map(rebound, files | {made_by.__code__.co_filename}))
 
 
 def read_agent(policy: Any) -> None:
     """Refuse an agent unless it depends on what the curator answers alone, and the answers on public memory alone."""
-    agent, curator = policy.agent, policy.curator
-    reader = Reader(agent, "agent", curator)
+    agent, curator, changed = policy.agent, policy.curator, changed_names(policy)
+    reader = Reader(agent, "agent", curator, changed)
     reader.method("act", {0: CURATOR})
-    questions = Reader(curator, "question")
+    questions = Reader(curator, "question", None, changed)
     for name in sorted({*QUESTIONS, *reader.asked}):
         if not questions.methods(name):
             raise Refused(f"the curator has no method {name}")
@@ -423,9 +407,9 @@ def read_agent(policy: Any) -> None:
         questions.method("accepts")
     for part in (agent, curator):
         for c in classes(part):
-            changed = [n for n in SPECIAL if any(n in vars(b) for b in c.__mro__ if b not in (tuple, object))]
-            if [name for name in changed if name != "__class_getitem__"]:
-                raise Refused(f"{c.__name__} defines {changed[0]}")
+            changes = [n for n in SPECIAL if any(n in vars(b) for b in c.__mro__ if b not in (tuple, object))]
+            if [name for name in changes if name != "__class_getitem__"]:
+                raise Refused(f"{c.__name__} defines {changes[0]}")
             for name in ("by_stint", "others_stand", "counts_ahead"):
                 if isinstance(inspect.getattr_static(c, name, None), property) and not c.__module__.startswith(
                     "dpbandits."
@@ -433,9 +417,9 @@ def read_agent(policy: Any) -> None:
                     raise Refused(f"{c.__name__} computes {name}")
 
 
-def read_curator(curator: Any, *names: str) -> set[Any]:
+def read_curator(curator: Any, *names: str, changed: frozenset[str] = frozenset()) -> set[Any]:
     """Refuse a curator that keeps anything outside its arrays; returns the functions that these methods can reach."""
-    reader = Reader(curator, "curator")
+    reader = Reader(curator, "curator", None, changed)
     for name in names or FEEDS:
         if not reader.methods(name):
             raise Refused(f"the curator has no method {name}")
@@ -461,7 +445,7 @@ def _counting(code: types.CodeType) -> types.CodeType:
 
 
 def _stand_in(value: Any, made: Mapping[Any, Any], stand_ins: Mapping[Any, Any]) -> Any:
-    if isinstance(value, types.FunctionType):
+    if type(value) is types.FunctionType:
         return stand_ins.get(value, made.get(value, value))
     if _is_exact_noise(value):
         source = stand_ins[SystemNoise]
@@ -474,7 +458,7 @@ def _with_methods(part: Any, made: Mapping[Any, Any]) -> Any:
     methods = {}
     for name in dir(kind):
         method = inspect.getattr_static(kind, name)
-        if isinstance(method, types.FunctionType) and method in made:
+        if type(method) is types.FunctionType and method in made:
             methods[name] = made[method]
     clone: Any = type(kind.__name__, (kind,), {"__slots__": (), **methods})
     return tuple.__new__(clone, [_with_methods(v, made) if hasattr(v, "_fields") else v for v in part])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from dpbandits.audit.symbols import Refused
+from dpbandits.audit.refusals import Refused
 from dpbandits.audit.watch import beat
 from dpbandits.checks import fraction, positive
 from dpbandits.errors import ChoiceError, InputError

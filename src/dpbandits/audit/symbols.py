@@ -9,19 +9,25 @@ answers, or refuse. Nothing is answered silently.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from dpbandits.audit.counts import Count, Truth
+from dpbandits.audit.poison import Poison, Varies
+from dpbandits.audit.refusals import Refused, Used
+
 __all__ = [
     "Accounts",
     "Count",
+    "Deviations",
     "Num",
     "Poison",
     "Refused",
     "SymbolicNoise",
+    "Truth",
     "Used",
     "Varies",
     "exact",
@@ -38,14 +44,10 @@ REWARD, NOISE, PUBLIC = "reward", "noise", "public"
 MOST_BRANCHES = 24  # on noise, in one step
 FINE = 4.0  # times the scales of noise: above this it was added to something larger
 SWALLOWED = 1e8  # numbers that are this many times as large as their noise: floats would round the noise
-
-
-class Refused(BaseException):  # no Exception: the code that is verified cannot swallow it
-    """The verifier does not know, and the text says why."""
-
-
-class Used(BaseException):  # as above
-    """Memory was used that an argument needs to be untouched, so that the argument does not apply."""
+SMALLEST, LARGEST = 1e-100, 1e100  # coefficients: beyond, floats become 0 or infinite
+GRID = 65536.0  # steps of exact noise in a unit
+LARGEST_ON_GRID = 2.0**36  # up to here floats hold every multiple of the grid
+MARGIN = 1e-9  # relative: a comparison of sums that floats round is certain only with this much room
 
 
 def exact(x: Any) -> Exact:
@@ -64,7 +66,19 @@ def plain(x: Any) -> Any:
     """A number of NumPy as Python's own; other numbers as they are."""
     if isinstance(x, np.ndarray):
         raise Refused("a private number is combined with a whole array")
-    return x.item() if isinstance(x, np.generic) else x
+    return int(x) if isinstance(x, Truth) else x.item() if isinstance(x, np.generic) else x
+
+
+def on_grid(x: Any) -> bool:
+    """Whether a plain number is a multiple of the grid of exact noise, and so are sums with it in floats."""
+    return bool(abs(x) < LARGEST_ON_GRID and (x * GRID) % 1.0 == 0.0)
+
+
+def sized(coefficient: Exact) -> Exact:
+    """A coefficient that floats can hold."""
+    if coefficient and not SMALLEST < abs(coefficient) < LARGEST:
+        raise Refused("a private number is multiplied until it is very small or very large, which floats cannot hold")
+    return coefficient
 
 
 def ratio(a: Exact, b: Exact) -> Exact:
@@ -85,107 +99,15 @@ def added(one: Mapping[Term, Exact], two: Mapping[Term, Exact], factor: Exact) -
     return total
 
 
-class Count(int):
-    """An integer that is refused where an integer of 64 bits would wrap around, as those of NumPy and Numba do."""
-
-    __slots__ = ()
-
-    def __add__(self, other: Any) -> Any:
-        return _count(int.__add__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __sub__(self, other: Any) -> Any:
-        return _count(int.__sub__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __rsub__(self, other: Any) -> Any:
-        return _count(int.__rsub__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __mul__(self, other: Any) -> Any:
-        return _count(int.__mul__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _count(int.__floordiv__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _count(int.__rfloordiv__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __mod__(self, other: Any) -> Any:
-        return _count(int.__mod__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __rmod__(self, other: Any) -> Any:
-        return _count(int.__rmod__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __lshift__(self, other: Any) -> Any:
-        return _shifted(self, other)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return _shifted(other, self)
-
-    def __rshift__(self, other: Any) -> Any:
-        return _count(int(self) >> _shift(other))
-
-    def __rrshift__(self, other: Any) -> Any:
-        return _count(int(other) >> _shift(self))
-
-    def __and__(self, other: Any) -> Any:
-        return _count(int.__and__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __or__(self, other: Any) -> Any:
-        return _count(int.__or__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __xor__(self, other: Any) -> Any:
-        return _count(int.__xor__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return _power(self, other) if isinstance(other, int) and modulus is None else NotImplemented
-
-    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
-        return _power(other, self) if isinstance(other, int) and modulus is None else NotImplemented
-
-    def __neg__(self) -> Any:
-        return _count(-int(self))
-
-    def __pos__(self) -> Any:
-        return self
-
-    def __abs__(self) -> Any:
-        return _count(abs(int(self)))
-
-    def __invert__(self) -> Any:
-        return _count(~int(self))
-
-    __radd__, __rmul__, __rand__, __ror__, __rxor__ = __add__, __mul__, __and__, __or__, __xor__
-
-
-def _count(value: int) -> Count:
-    if not -(2**62) < value < 2**62:
-        raise Refused("an integer is so large that one of 64 bits would wrap around")
-    return Count(value)
-
-
-def _shift(by: Any) -> int:
-    if not isinstance(by, int) or not 0 <= by < 63:
-        raise Refused("an integer is shifted by more bits than it has")
-    return int(by)
-
-
-def _shifted(value: Any, by: Any) -> Count:
-    return _count(int(value) << _shift(by))
-
-
-def _power(base: int, exponent: int) -> Count:
-    if not 0 <= exponent < 63:
-        raise Refused("an integer is raised to a power that one of 64 bits cannot hold")
-    return _count(int(base) ** int(exponent))
-
-
 class Num:
     """An affine form.
 
-    ``peak`` bounds all numbers that were added up on the way, as far as rewards are in [0, 1]. ``late`` is whether
-    rewards were added when there was noise already: exact noise is on a grid, and hides only what it is added to.
+    ``peak`` bounds all numbers that were added up on the way, as far as rewards are in [0, 1]. ``grid`` is whether all
+    of them are on the grid of exact noise, if rewards are. ``off`` is whether noise met rewards where that was not so:
+    exact noise hides only what is on its grid.
     """
 
-    __slots__ = ("const", "factor", "late", "log", "noisy", "peak", "terms")
+    __slots__ = ("const", "factor", "grid", "log", "noisy", "off", "peak", "terms")
     __array_ufunc__ = None  # NumPy leaves arithmetic with this to us
     __hash__ = None  # type: ignore[assignment]
 
@@ -197,10 +119,18 @@ class Num:
         terms: dict[Term, Exact],
         peak: float,
         noisy: bool = False,
-        late: bool = False,
+        grid: bool = True,
+        off: bool = False,
     ) -> None:
+        if log.strict and not math.isfinite(const):
+            raise Refused("a private number is combined with one that is not finite")
         self.log, self.const, self.factor, self.terms, self.peak = log, const, factor, terms, peak
-        self.noisy, self.late = noisy, late
+        self.noisy, self.grid, self.off = noisy, grid, off
+
+    def again(self, log: Accounts | None = None) -> Num:
+        """The same number as another object, which may be of another path."""
+        form = (self.const, self.factor, self.terms, self.peak, self.noisy, self.grid, self.off)
+        return Num(self.log if log is None else log, *form)
 
     def of(self, kind: str) -> dict[Term, Exact]:
         """The terms of one kind, each with its whole coefficient."""
@@ -222,25 +152,31 @@ class Num:
         if not isinstance(other, Num):
             other = plain(other)
             const, peak = self.const + sign * other, self.peak + abs(other)
-            return Num(self.log, const, self.factor, self.terms, peak, self.noisy, self.late)
+            grid = self.grid and on_grid(other) and peak < LARGEST_ON_GRID
+            return Num(self.log, const, self.factor, self.terms, peak, self.noisy, grid, self.off)
         met = self.terms.keys() & other.terms.keys()
         if any(term[0] == REWARD and not term[2] for term in met):
             raise Refused("a reward that is not clamped meets itself: it may be NaN, which does not cancel")
         if self.factor == other.factor:
             factor, terms = self.factor, added(self.terms, other.terms, sign)
         else:
-            own = {term: self.factor * c for term, c in self.terms.items()}
+            own = {term: sized(self.factor * c) for term, c in self.terms.items()}
             factor, terms = 1, added(own, other.terms, sign * other.factor)
-        const = self.const + sign * other.const
-        if self is not other and any(term not in terms for term in met if term[0] != PUBLIC):
+        gone = [term for term in met if term not in terms]
+        if any(term[0] == PUBLIC for term in gone):
+            raise Refused("a released number is taken away from itself: it may have become infinite")
+        if gone and self is not other:
             raise Refused("a private number is taken away from itself: floats leave a rest, which may tell what it was")
+        const = self.const + sign * other.const
         if not terms:
             return const
         for noise, rest in ((self, other), (other, self)):
             if rest.has(REWARD) and noise.coarse():
                 raise Refused("noise is added to another number before the reward: floats round it to a coarser grid")
-        late = self.late or other.late or self.hidden_by(other) or other.hidden_by(self)
-        return Num(self.log, const, factor, terms, self.peak + other.peak, self.noisy or other.noisy, late)
+        peak = self.peak + other.peak
+        grid = self.grid and other.grid and peak < LARGEST_ON_GRID
+        off = self.off or other.off or (not grid and self.meets(other))
+        return Num(self.log, const, factor, terms, peak, self.noisy or other.noisy, grid, off)
 
     def coarse(self) -> bool:
         """Whether this is noise, without rewards, that was added to something larger than itself."""
@@ -249,10 +185,9 @@ class Num:
         sizes = (float(abs(c)) * self.log.scales[term[1]] for term, c in self.of(NOISE).items())
         return self.peak > FINE * math.fsum(sizes)
 
-    def hidden_by(self, other: Num) -> bool:
-        """Whether this brings rewards to a number that has noise already, and is more than that noise."""
-        bare = len(other.terms) == 1 and other.const == 0.0
-        return other.noisy and not bare and self.has(REWARD)
+    def meets(self, other: Num) -> bool:
+        """Whether one of the two brings noise to rewards of the other."""
+        return (self.has(REWARD) and other.has(NOISE)) or (self.has(NOISE) and other.has(REWARD))
 
     def times(self, by: Any) -> Any:
         """self * by."""
@@ -262,14 +197,21 @@ class Num:
             raise Refused("two private numbers are multiplied or divided")
         by = exact(by)
         if by == 0:
-            if not self.bounded:
-                raise Refused("a reward that is not clamped is multiplied by 0: it may be infinite")
+            if not self.bounded or self.has(PUBLIC):
+                raise Refused(
+                    "a number that may be infinite is multiplied by 0: a reward without a clamp, or a release"
+                )
             return 0.0
-        if not 1e-100 < abs(by) < 1e100:
-            raise Refused("a private number is multiplied by one that is very small or very large")
-        size = float(by)
+        size, factor = float(sized(by)), sized(self.factor * by)
         const, peak = self.const * size, self.peak * abs(size)
-        return Num(self.log, const, self.factor * by, self.terms, peak, self.noisy, self.late)
+        grid = self.grid and isinstance(by, int) and peak < LARGEST_ON_GRID
+        return Num(self.log, const, factor, self.terms, peak, self.noisy, grid, self.off)
+
+    def asked(self, other: Any, kind: str) -> Any:
+        """How the comparison with another number comes out."""
+        if not isinstance(other, Num | Poison) and not math.isfinite(plain(other)):
+            return Truth(self.log.against_infinity(self, -plain(other), kind))
+        return Truth(self.log.compare(self - other, kind))
 
     def __add__(self, other: Any) -> Any:
         return self.plus(other, 1)
@@ -286,7 +228,7 @@ class Num:
         return self.times(-1)
 
     def __pos__(self) -> Any:
-        return self
+        return self.again()
 
     def __mul__(self, other: Any) -> Any:
         return self.times(other)
@@ -301,23 +243,23 @@ class Num:
             raise Refused("a private number is divided by zero")
         return self.times(Fraction(1) / by)
 
-    def __gt__(self, other: Any) -> bool:
-        return self.log.compare(self - other, ">")
+    def __gt__(self, other: Any) -> Any:
+        return self.asked(other, ">")
 
-    def __lt__(self, other: Any) -> bool:
-        return self.log.compare(self - other, "<")
+    def __lt__(self, other: Any) -> Any:
+        return self.asked(other, "<")
 
-    def __ge__(self, other: Any) -> bool:
-        return self.log.compare(self - other, ">=")
+    def __ge__(self, other: Any) -> Any:
+        return self.asked(other, ">=")
 
-    def __le__(self, other: Any) -> bool:
-        return self.log.compare(self - other, "<=")
+    def __le__(self, other: Any) -> Any:
+        return self.asked(other, "<=")
 
-    def __eq__(self, other: Any) -> bool:
-        return self.log.compare(self - other, "==")
+    def __eq__(self, other: Any) -> Any:
+        return self.asked(other, "==")
 
-    def __ne__(self, other: Any) -> bool:
-        return not self.log.compare(self - other, "==")
+    def __ne__(self, other: Any) -> Any:
+        return Truth(not self.asked(other, "=="))
 
     def __bool__(self) -> bool:
         return not self.log.compare(self, "==")
@@ -348,68 +290,6 @@ class Num:
     __divmod__ = __rdivmod__ = __copy__ = __deepcopy__ = _refuse
 
 
-class Poison:
-    """In the place of memory that must not be used. It may be overwritten, and nothing else."""
-
-    __slots__ = ("name",)
-    __array_ufunc__ = None
-
-    def __init__(self, name: str = "") -> None:
-        self.name = name
-
-    def used(self, *_: Any) -> NoReturn:
-        """Any use of it."""
-        if self.name:
-            raise Refused(f"the curator uses {self.name}")
-        raise Used
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = used
-    __neg__ = __pos__ = __abs__ = __float__ = __int__ = __index__ = __bool__ = __round__ = __floor__ = __ceil__ = used
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __hash__ = __str__ = __repr__ = __format__ = used
-    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = used
-    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = __trunc__ = __complex__ = used
-    __rshift__ = __rrshift__ = __lshift__ = __rlshift__ = used
-
-
-class Varies(Poison):
-    """A plain number that depends on which arms were played, and on nothing else: public, but not equal in all runs.
-
-    It is ``base`` plus ``marks[t, arm]`` for the arm that was played in each round t. If all arms have the same mark in
-    a round, that mark is part of the base. So the sum of all arms' counts is a plain number again. Such numbers may be
-    added. Any other use ends the argument that needs them.
-    """
-
-    __slots__ = ("arms", "base", "marks")
-
-    def __init__(self, arms: int, base: int, marks: dict[tuple[int, int], int]) -> None:
-        super().__init__()
-        self.arms, self.base, self.marks = arms, base, marks
-
-    @classmethod
-    def of(cls, arms: int, base: int, marks: dict[tuple[int, int], int], rounds: Iterable[int]) -> Any:
-        """The number, as a plain one if it is the same in all runs. The marks may be equal in these ``rounds`` only."""
-        for t in rounds:
-            first = marks.get((t, 0), 0)
-            if first and all(marks.get((t, arm)) == first for arm in range(arms)):
-                base += first
-                for arm in range(arms):
-                    del marks[t, arm]
-        return cls(arms, base, marks) if marks else base
-
-    def __add__(self, other: Any) -> Any:
-        if isinstance(other, Varies):
-            marks = dict(self.marks)
-            for place, mark in other.marks.items():
-                marks[place] = marks.get(place, 0) + mark
-            both = {t for t, _ in self.marks} & {t for t, _ in other.marks}  # only there can all arms have become equal
-            marks = {place: m for place, m in marks.items() if m}
-            return Varies.of(self.arms, self.base + other.base, marks, both)
-        other = plain(other)
-        return Varies(self.arms, self.base + other, self.marks) if isinstance(other, int) else self.used()
-
-    __radd__ = __add__
-
-
 def outcome(kind: str, value: float) -> bool:
     """How a comparison of ``value`` with 0 comes out."""
     answers: dict[str, Callable[[float], bool]] = {
@@ -431,6 +311,12 @@ def span(form: Num) -> tuple[float, float]:
     return low, form.const + float(sum(c for c in coefficients if c > 0))
 
 
+class Deviations(float):
+    """A cost under normal noise: by how many standard deviations it moves."""
+
+    __slots__ = ()
+
+
 class Accounts:
     """What is public, and what each reward has paid for it.
 
@@ -438,17 +324,21 @@ class Accounts:
     the same. It is found form by form: the form's own new noise takes up what the other noises leave. If a form has no
     new noise, it must come out even, or it reveals the reward. Along every path the map from noise to shifted noise has
     Jacobian 1. So the loss of reward i is at most the sum of |shift[j][i]| / scale_j, also if later steps depend on
-    what is public. Where every form has one new noise, the sum is reached.
+    what is public. Where every form has one new noise, the sum is reached. For normal noise the same quotients are
+    standard deviations, and half the sum of their squares is the loss in zCDP (Bun & Steinke 2016), which is additive.
     """
+
+    strict = True  # numbers that are not finite are refused
 
     def __init__(self) -> None:
         self.scales: list[float] = []
+        self.normal: set[int] = set()  # which noises are normal; the others are Laplace noises
         self.shift: dict[int, dict[Term, Exact]] = {}
         self.costs: dict[Term, tuple[float, ...]] = {}
         self.peaks: list[float] = []  # of the public numbers
         self.leak: str | None = None
         self.tight = True  # whether the costs are reached
-        self.on_grid = True  # whether exact noise hides the same: what was added late is a multiple of its grid
+        self.on_grid = True  # whether exact noise hides the same: it meets whole multiples of rewards, on its grid
         self.forced: list[bool] = []
         self.taken: list[bool] = []
         self.where = ""
@@ -456,18 +346,21 @@ class Accounts:
     def copy(self) -> Accounts:
         """The same knowledge, for another path."""
         other = Accounts()
-        other.scales, other.shift, other.costs = list(self.scales), dict(self.shift), dict(self.costs)
+        other.scales, other.normal = list(self.scales), set(self.normal)
+        other.shift, other.costs = dict(self.shift), dict(self.costs)
         other.peaks, other.leak = list(self.peaks), self.leak
         other.tight, other.on_grid = self.tight, self.on_grid
         return other
 
     def reward(self, number: int) -> Num:
         """A reward of which nothing is known."""
-        return Num(self, 0.0, 1, {(REWARD, number, ""): 1}, 1.0)
+        return Num(self, 0.0, 1, {(REWARD, number, ""): 1}, 1.0, grid=False)
 
-    def noise(self, scale: float) -> Num:
-        """A new Laplace noise."""
+    def noise(self, scale: float, normal: bool = False) -> Num:
+        """A new Laplace noise, or a normal one."""
         self.scales.append(scale)
+        if normal:
+            self.normal.add(len(self.scales) - 1)
         return Num(self, 0.0, 1, {(NOISE, len(self.scales) - 1): 1}, scale, noisy=True)
 
     def release(self, form: Num, seen: bool = True) -> Num:
@@ -489,7 +382,7 @@ class Accounts:
         elif need:
             self._reveal("a number is public that has no noise of its own over", need)
         self.peaks.append(form.peak)
-        return Num(self, 0.0, 1, {(PUBLIC, len(self.peaks) - 1): 1}, form.peak)
+        return Num(self, 0.0, 1, {(PUBLIC, len(self.peaks) - 1): 1}, form.peak, grid=form.grid)
 
     def _hide(self, form: Num, need: dict[Term, Exact], fresh: list[tuple[int, Exact]]) -> None:
         """The largest new noise of the form takes up what the change of a reward needs."""
@@ -501,11 +394,12 @@ class Accounts:
             self.shift[j] = {}
         self.shift[pivot] = {term: -c if factor == 1 else ratio(-c, factor) for term, c in need.items()}
         for term, moved in self.shift[pivot].items():
-            if form.late and (not isinstance(moved, int) or term[2].startswith("sigmoid")):
+            if form.off or not isinstance(moved, int):
                 self.on_grid = False
             if not term[2]:
                 self._reveal("there is no clamp on", {term: 1})
-            self.costs[term] = (*self.costs.get(term, ()), float(abs(moved)) / scale)
+            cost = float(abs(moved)) / scale
+            self.costs[term] = (*self.costs.get(term, ()), Deviations(cost) if pivot in self.normal else cost)
 
     def _reveal(self, what: str, need: Mapping[Term, Exact]) -> None:
         if self.leak is None:
@@ -516,8 +410,6 @@ class Accounts:
         """A comparison of ``form`` with 0. Where it is not certain it must be public, and both answers are followed."""
         if not isinstance(form, Num):
             return outcome(kind, form)
-        if math.isinf(form.const) and form.bounded:
-            return outcome(kind, form.const)
         if form.has(NOISE):
             self.release(form, seen=False)
             return self.fork()
@@ -525,11 +417,19 @@ class Accounts:
             return self.fork()  # it is public
         if not form.has(PUBLIC):
             low, high = span(form)
+            room = 0.0 if form.grid else MARGIN * form.peak  # bounds on the grid are exact in floats, too
             answers = {outcome(kind, low), outcome(kind, high)}
-            if not (kind == "==" and low <= 0 <= high) and len(answers) == 1:
+            apart = low > room or high < -room
+            if len(answers) == 1 and (apart or (form.grid and kind != "==")):
                 return answers.pop()
         rounds = ", ".join(str(term[1] + 1) for term in list(form.of(REWARD))[:4])
         raise Refused(f"{self.where}: the code branches on reward {rounds}, with no noise over it")
+
+    def against_infinity(self, form: Num, other: float, kind: str) -> bool:
+        """A comparison of ``form`` plus an infinity, or NaN, with 0."""
+        if not form.bounded:
+            raise Refused(f"{self.where}: the code branches on a reward, with no noise over it")
+        return self.fork() if form.has(PUBLIC) else outcome(kind, other)
 
     def fork(self) -> bool:
         """One answer now; the step is run again for the other."""
@@ -546,23 +446,31 @@ class Accounts:
 
 
 class SymbolicNoise:
-    """In the place of a curator's source of noise: Laplace noise, one number at a time, and nothing else."""
+    """In the place of a curator's source of noise: Laplace or normal noise, one number at a time, and nothing else."""
 
     def __init__(self, log: Accounts) -> None:
         self.log = log
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Noise of this scale around ``loc``."""
-        if size is not None:
-            raise Refused("noise is drawn as an array")
-        if isinstance(scale, Num):
-            raise Refused("the scale of the noise depends on rewards, on noise or on what was released")
-        if isinstance(scale, Poison):
-            scale.used()
-        scale = float(scale)
-        if not 0.0 < scale < math.inf:
-            raise Refused(f"the scale of the noise is {scale:g}")
-        return self.log.noise(scale) + loc
+        """Laplace noise of this scale around ``loc``."""
+        return self.log.noise(_scale(scale, size)) + loc
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Normal noise of this standard deviation around ``loc``."""
+        return self.log.noise(_scale(scale, size), normal=True) + loc
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise Refused(f"the curator's noise is not Laplace noise, but {name}")
+        raise Refused(f"the curator's noise is not Laplace or normal noise, but {name}")
+
+
+def _scale(scale: Any, size: Any) -> float:
+    if size is not None:
+        raise Refused("noise is drawn as an array")
+    if isinstance(scale, Num):
+        raise Refused("the scale of the noise depends on rewards, on noise or on what was released")
+    if isinstance(scale, Poison):
+        scale.used()
+    scale = float(scale)
+    if not 0.0 < scale < math.inf:
+        raise Refused(f"the scale of the noise is {scale:g}")
+    return scale

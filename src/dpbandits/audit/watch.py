@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dpbandits.audit.symbols import Refused
+from dpbandits.audit.refusals import Refused
 
 __all__ = ["beat", "rest", "watched"]
 

@@ -72,6 +72,8 @@ class Witness(NamedTuple):
 class Chosen(Accounts):
     """Noisy numbers become plain ones when they are shown: those given, or else chosen in units of their scale."""
 
+    strict = False  # infinite rewards are tried as they are
+
     def __init__(self, targets: Sequence[float], numbers: Sequence[float] | None) -> None:
         super().__init__()
         self.targets, self.given = targets, numbers
@@ -109,6 +111,9 @@ class Chosen(Accounts):
             return outcome(kind, form)
         return outcome(kind, self.number(form, "compare"))
 
+    def against_infinity(self, form: Num, other: float, kind: str) -> bool:
+        return outcome(kind, other)
+
     def number(self, form: Num, how: str) -> float:
         self.certain = False
         return self.settle(form, ("looked at",))
@@ -129,6 +134,9 @@ class ChosenNoise(SymbolicNoise):
         if not 0.0 < scale < math.inf:
             raise Refused(f"the scale of the noise is {scale:g}")
         return self.log.noise(scale) + loc
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        raise Refused("plays are compared on Laplace noise, and the curator's noise is normal")
 
 
 class Chance:
@@ -161,7 +169,7 @@ class Stage:
         self.played += len(rewards)
         log, chance = Chosen(targets, numbers), Chance()
         tape, self.tape.log = self.tape, log
-        curator, agent = symbolic(copy.deepcopy(self.curator), tape), copy.deepcopy(self.policy.agent)
+        curator, agent = symbolic(copy.deepcopy(self.curator), tape, free=True), copy.deepcopy(self.policy.agent)
         shown = {place: plain(cell) for place, cell in _public(curator)}
         arm, left, line = 0, 0, NO_LINE
         for t, reward in enumerate(rewards):

@@ -23,6 +23,7 @@ from dpbandits.errors import InputError
 from dpbandits.exact import LocalCurator
 from dpbandits.exact.probability import WORD
 from dpbandits.exact.responses import LAPLACE_GRID
+from dpbandits.exact.sampling import WINDOW_GRID
 
 __all__ = ["REWARDS", "Found", "WordsFound", "law_of"]
 
@@ -38,6 +39,7 @@ SEED = 3  # of those words; any would do
 RAREST = 1e-12  # probability of a response in a loss that is computed in floating point
 FLOAT_ERROR = Fraction(1, 10**6)  # relative, of such a loss; tails, which are left out, have probability below 2^-63
 TOP = (1 << WORD) - 1
+WINDOW_WORDS = 3  # of a draw of the piecewise mechanism; Laplace noise takes an even number
 
 
 class _NoLawError(Exception):
@@ -190,6 +192,8 @@ def law_of(curator: LocalCurator) -> WordsFound:
     """
     try:
         call = _Call(curator)
+        if call.width == WINDOW_WORDS:
+            return _window(call)
         return _bits(call) if call.width <= 2 else _laplace(call)
     except _NoLawError as error:
         return WordsFound(None, Fraction(0), [f"the response {error}"], {}, 0)
@@ -246,6 +250,71 @@ def _compare(call: _Call, reward: Any, expected: Callable[[list[int]], int], rng
         draw = [rng.getrandbits(WORD) for _ in range(call.width)]
         if call.respond(reward, draw) != expected(draw) or call.rig.used != call.width:
             raise _NoLawError(f"to the reward {reward} is not what the thresholds say")
+
+
+def _window(call: _Call) -> WordsFound:
+    """The piecewise mechanism: the first word decides whether the response is outside of a window from the input on.
+
+    The second word is the place inside, and the third the place outside. Every border between two places is tried.
+    """
+    rng, others = random.Random(SEED), 1 << WINDOW_GRID
+    width = call.respond(0.0, [TOP, TOP, 0]) + 1
+    inputs, found = [call.respond(reward, [TOP, 0, 0]) for reward in REWARDS], set()
+    for reward, given in zip(REWARDS, inputs, strict=True):
+        if not 0 <= given <= others:
+            raise _NoLawError(f"to the reward {reward} is not clamped to the grid")
+        inside = call.respond(reward, [])
+
+        def outside(words: list[int], reward: Any = reward, inside: int = inside) -> bool:
+            return call.at(reward, 0, words) != inside
+
+        words = _find(outside)
+        _probe(outside, words, rng)
+        found.add(words)
+    if len(found) > 1:
+        raise _NoLawError("is outside with another probability if the reward is another one")
+    threshold = Found(1, found.pop())
+    _check_places(call, width, others, threshold.words)
+
+    def answer(given: int, draw: list[int]) -> int:
+        there = draw[2] >> WORD - WINDOW_GRID
+        if draw[0] < threshold.words[0]:
+            return there if there < given else there + width
+        return given + (draw[1] * width >> WORD)
+
+    for reward, given in zip(REWARDS, inputs, strict=True):
+        _compare(call, reward, partial(answer, given), rng)
+    low, high = _logit(threshold)
+    with localcontext() as context:
+        context.prec = PRECISION
+        more = (Decimal(others) / Decimal(width)).ln()
+        bounds, level = (low + more - ERROR, high + more + ERROR), call.curator.epsilon
+    faults = [] if holds(bounds, level) else [f"the words give epsilon {bounds[0]:.25g}, and not {level}"]
+    p = float(threshold.low)
+    witness = {"rewards": ["0", "1"], "response": 0, "probabilities": [(1.0 - p) / width, p / others]}
+    return WordsFound(bounds, max(Fraction(bounds[0]), Fraction(0)), faults, witness, 1)
+
+
+def _check_places(call: _Call, width: int, others: int, outside: tuple[int, ...]) -> None:
+    """Every place inside and outside of the window of the lowest reward has exactly its share of the words."""
+    for place in range(1, width):
+        border, rest = divmod(place << WORD, width)
+        below, above = ([border - 1], [border + 1]) if rest else ([border - 1], [border])
+        tried = [(below, place - 1), (above, place)]
+        if rest:  # the next word decides: the border is inside this one
+            next_word = (rest << WORD) // width
+            low = [border, max(next_word - 1, 0)]
+            tried += [(low, place - 1 if next_word else place), ([border, next_word + 1], place)]
+        for words, expected in tried:
+            if call.at(0.0, 1, words) != expected:
+                raise _NoLawError(f"has a place in the window that is not {width} times a uniform number")
+    for place in range(others):
+        word = place << WORD - WINDOW_GRID
+        tie = [*outside[1:-1], max(outside[-1] - 1, 0)]  # what decides a tie of the first word
+        last = word + (1 << WORD - WINDOW_GRID) - 1
+        ends = [call.respond(0.0, [outside[0], 0, one, *tie]) for one in (word, last)]
+        if ends != [place + width] * 2:
+            raise _NoLawError("has places outside the window that are not equally likely")
 
 
 def _laplace(call: _Call) -> WordsFound:

@@ -83,8 +83,8 @@ def policy(name: str, **given: Any) -> None:
 def curator(name: str, **given: Any) -> None:
     """Check the guarantee of the curator NAME.
 
-    With exact noise, for deployment: randomised-response, bernoulli, laplace, sigmoid-bernoulli, sigmoid-laplace. With
-    floating-point noise, as in simulations: simulated-bernoulli, simulated-laplace.
+    With exact noise, for deployment: randomised-response, bernoulli, laplace, piecewise, sigmoid-bernoulli,
+    sigmoid-laplace. With floating-point noise, as in simulations: simulated-bernoulli, simulated-laplace.
     """
     from dpbandits.audit import responder, verify_curator
 

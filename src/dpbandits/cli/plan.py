@@ -50,6 +50,13 @@ out_option = click.option(
 )
 @click.option("--reward-range", metavar="LOW,HIGH", help="Rewards are clipped to it, and mapped to [0, 1].")
 @click.option("--unit", default="rewards", show_default=True, metavar="WORD", help="What rewards are, such as clicks.")
+@click.option(
+    "--confidence",
+    default="95%",
+    show_default=True,
+    metavar="SHARE",
+    help="Of a test that ends when the best arm is known: how many users does it need?",
+)
 @click.option("--theory", is_flag=True, help="Add what theorems say in the long run.")
 @click.option(
     "--budget",

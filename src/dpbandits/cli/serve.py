@@ -35,6 +35,7 @@ config_option = click.option("--config", help="A TOML file with settings.")
 @click.option("--telemetry", is_flag=True, default=None, help="Trace requests with OpenTelemetry.")
 @click.option("--rate-limit", help="Requests a second, for each key or address.  [default: no limit]")
 @click.option("--demo", is_flag=True, default=None, help="Open the demo shop, at /demo.")
+@click.option("--allow-origin", "allow_origins", multiple=True, help="A page that may decide and answer from browsers.")
 @config_option
 @click.option("--check", is_flag=True, help="Say what is wrong with the settings, and do not serve.")
 def serve(config: str | None, check: bool, **flags: Any) -> None:
@@ -42,6 +43,7 @@ def serve(config: str | None, check: bool, **flags: Any) -> None:
 
     Every setting can also be given as DPBANDITS_NAME in the environment, or in a TOML file.
     """
+    flags["allow_origins"] = list(flags["allow_origins"]) or None
     settings = _settings(config, **flags)
     from dpbandits.service import serving
 

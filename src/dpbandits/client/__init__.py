@@ -7,7 +7,15 @@ from dpbandits.client.budget import Budget, BudgetError
 from dpbandits.client.client import Client, Decision
 from dpbandits.client.device import Device
 from dpbandits.client.store import Store
-from dpbandits.exact import BernoulliCurator, LaplaceCurator, LocalCurator, RandomisedResponse, SigmoidCurator
+from dpbandits.exact import (
+    BernoulliCurator,
+    LaplaceCurator,
+    LocalCurator,
+    PiecewiseCurator,
+    RandomisedResponse,
+    SigmoidCurator,
+    ThresholdCurator,
+)
 
 __all__ = [
     "BernoulliCurator",
@@ -18,7 +26,9 @@ __all__ = [
     "Device",
     "LaplaceCurator",
     "LocalCurator",
+    "PiecewiseCurator",
     "RandomisedResponse",
     "SigmoidCurator",
     "Store",
+    "ThresholdCurator",
 ]

@@ -195,6 +195,9 @@ class Client:
 
     def flush(self, *, again: bool = False) -> None:
         """Send what is due. It happens by itself. With ``again``, what failed before is tried at once."""
+        self._flush(again, lambda: False)
+
+    def _flush(self, again: bool, ended: Callable[[], bool]) -> None:
         with self._sending:
             drawn: list[dict[str, Any]] = []
 
@@ -217,7 +220,7 @@ class Client:
                     code, answer = self._send(row)
                     if answer in FINAL:
                         self._outbox.done(row.decision)
-                    if code == 0:  # no server: what is left is tried again with it
+                    if code == 0 or ended():  # no server: what is left is tried again with it
                         break
             except NO_STORE:
                 pass  # nothing can be kept now, so nothing is drawn and nothing is sent
@@ -227,7 +230,7 @@ class Client:
         self._closed = True
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(PATIENCE + 1.0)  # it may be sending
             self._thread = None
 
     def __enter__(self) -> Self:
@@ -266,7 +269,7 @@ class Client:
     def _loop(self) -> None:
         while not self._closed:
             self._wake.clear()
-            self.flush()
+            self._flush(False, lambda: self._closed)
             try:
                 following = self._outbox.next()
             except NO_STORE:

@@ -10,13 +10,17 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from openfeature.evaluation_context import EvaluationContext
-from openfeature.exception import ErrorCode, TypeMismatchError
-from openfeature.flag_evaluation import FlagResolutionDetails, Reason
-from openfeature.provider import AbstractProvider, Metadata
-from openfeature.track import TrackingEventDetails
-
 from dpbandits.client.client import Client, Decision
+from dpbandits.errors import MissingExtraError
+
+try:
+    from openfeature.evaluation_context import EvaluationContext
+    from openfeature.exception import ErrorCode, TypeMismatchError
+    from openfeature.flag_evaluation import FlagResolutionDetails, Reason
+    from openfeature.provider import AbstractProvider, Metadata
+    from openfeature.track import TrackingEventDetails
+except ModuleNotFoundError:
+    raise MissingExtraError("openfeature-sdk", "openfeature") from None
 
 __all__ = ["Provider"]
 

@@ -6,13 +6,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpbandits.errors import InputError
-from dpbandits.exact import BernoulliCurator, LaplaceCurator, LocalCurator, Noise, SigmoidCurator, as_float
+from dpbandits.exact import (
+    BernoulliCurator,
+    LaplaceCurator,
+    LocalCurator,
+    Noise,
+    PiecewiseCurator,
+    SigmoidCurator,
+    as_float,
+)
 
 __all__ = ["responder"]
 
 _MECHANISMS: dict[str, Callable[[str, Noise | None], LocalCurator]] = {
     "bernoulli": BernoulliCurator,
     "laplace": LaplaceCurator,
+    "piecewise": PiecewiseCurator,
 }
 
 

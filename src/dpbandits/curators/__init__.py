@@ -9,6 +9,7 @@ from dpbandits.curators.intervals import interval
 from dpbandits.curators.lazy import Lazy
 from dpbandits.curators.leveled import BinnedBernoulli, WeightedBernoulli, WeightedLaplace
 from dpbandits.curators.local import LocalBernoulli, LocalLaplace
+from dpbandits.curators.piecewise import LocalPiecewise
 from dpbandits.curators.plain import Plain
 from dpbandits.curators.tree import Tree
 
@@ -25,6 +26,7 @@ __all__ = [
     "Lazy",
     "LocalBernoulli",
     "LocalLaplace",
+    "LocalPiecewise",
     "Plain",
     "RunningSum",
     "Tree",

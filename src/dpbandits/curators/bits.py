@@ -47,6 +47,7 @@ class LaplaceAtLevels(AtLevels):
     __slots__ = ()
 
     steps = int(GRID)
+    mechanism = "laplace"
 
     def respond(self: Any, reward: float, level: float, rng: Rng) -> float:
         if level <= 0.0:

@@ -124,6 +124,8 @@ class Local(Averaging):
 
     __slots__ = ()
 
+    mechanism = "bernoulli"  # what devices do, as clients are told
+
     def bounded(self: _Bounding, reward: float) -> float:
         """The number in [0, 1] that the device makes private."""
         return sigmoid(reward) if self.sigmoid else unit(reward)

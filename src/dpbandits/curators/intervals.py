@@ -19,9 +19,9 @@ from dpbandits.curators.plain import Plain
 from dpbandits.curators.tree import Tree
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import response_probability
-from dpbandits.numerics import chernoff, kl_upper, top_bit, unit
+from dpbandits.numerics import GRID, chernoff, kl_upper, top_bit, unit
 
-__all__ = ["found", "interval", "noises", "spread"]
+__all__ = ["interval", "interval_of_any_stint", "noise", "spread"]
 
 WHOLE = (0.0, 1.0)
 HALVINGS = 60
@@ -38,7 +38,8 @@ def interval(curator: Any, arm: int, beta: float = 0.05) -> tuple[float, float]:
     The idea is that of Lemmas 3 and 4 of Azize & Basu 2022, for a fixed number n of rewards: the private mean plus or
     minus sqrt(log(1/beta)/(2n)) + log(1/beta)/(epsilon n), or the same with kl. Here the law of rewards and noise
     together is bounded (``numerics.chernoff``), which is narrower. An arm's n depends on what was seen, which a lemma
-    for fixed n does not allow; so the k-th release may fail with a share 1/(k (k + 1)) of beta.
+    for fixed n does not allow; so the k-th release may fail with a share 1/(k (k + 1)) of beta, or the sample is
+    bounded at all times at once (``spread``).
 
     For curators of your own: ``@intervals.found.register``.
 
@@ -55,7 +56,44 @@ def interval(curator: Any, arm: int, beta: float = 0.05) -> tuple[float, float]:
     if not curator.ready(arm, 0.0):
         return WHOLE
     low, high = found(curator, arm, beta)
-    return unit(low), unit(high)
+    return unit(low - 1.0 / GRID), unit(high + 1.0 / GRID)  # exact noise rounds rewards to the grid
+
+
+def interval_of_any_stint(curator: Any, arm: int, beta: float, releases: int) -> tuple[float, float]:
+    """``interval`` where a stint may close at a deadline, with any number of responses.
+
+    Where the mean is that of the last stint alone, beta is divided among releases 1, 2, ... of the whole run, in
+    proportion to 1/(m (m + 1)), which sums to 1.
+    """
+    if isinstance(curator, Batch | GaussianBatch):
+        beta /= max(releases, 1) * (max(releases, 1) + 1.0)
+    return interval(curator, arm, beta)
+
+
+def spread(variance: float, missed: float) -> float:
+    """What a sum of steps deviates by at any time, where step i is in an interval of length r; variance = sum of r^2/4.
+
+    The mixture bound for martingales (Robbins 1970; Abbasi-Yadkori, Pal & Szepesvari 2011, Theorem 1): it does not
+    matter that the policy decides when it plays an arm.
+
+    >>> round(spread(2500.0, 0.025) / 10_000, 4)  # the mean of 10 000 rewards
+    0.0204
+    """
+    return math.sqrt(2.0 * (variance + 0.25) * math.log(math.sqrt(4.0 * variance + 1.0) / missed))
+
+
+def noise(squares: float, largest: float, missed: float) -> float:
+    """What a sum of Laplace noises deviates by; of their scales, the sum of squares and the largest.
+
+    Chan, Shi & Song 2011, Corollary 2.9; a single noise has its own law.
+
+    >>> round(noise(1.0, 1.0, 0.025), 2), round(noise(100.0, 1.0, 0.025), 1)  # one of scale 1, and a hundred
+    (3.69, 59.2)
+    """
+    if squares == largest * largest:
+        return largest * math.log(1.0 / missed)
+    odds = math.log(2.0 / missed)
+    return max(math.sqrt(squares), largest * math.sqrt(odds)) * math.sqrt(8.0 * odds)
 
 
 @singledispatch
@@ -69,6 +107,57 @@ def _(curator: Batch, arm: int, beta: float) -> tuple[float, float]:
     """The last batch. At most two batches of an arm have lengths between 2^j and 2^(j+1), as in all policies here."""
     n, level = float(curator.counts[arm]), top_bit(int(curator.counts[arm])) + 1.0
     return _ends(n, float(curator.means[arm]), 1.0, curator.epsilon, 2.0 * level * (level + 1.0), beta)
+
+
+@found.register
+def _(curator: Lazy, arm: int, beta: float) -> tuple[float, float]:
+    """The last buffer: one of each length 2^j."""
+    n, level = float(curator.counts[arm]), top_bit(int(curator.counts[arm])) + 1.0
+    return _ends(n, float(curator.means[arm]), 1.0, curator.epsilon, level * (level + 1.0), beta)
+
+
+@found.register
+def _(curator: GaussianBatch, arm: int, beta: float) -> tuple[float, float]:
+    """The last batch, as ``Batch``: sample and noise are sub-Gaussian, and their variances add up."""
+    n, level = float(curator.counts[arm]), top_bit(int(curator.counts[arm])) + 1.0
+    log = math.log(4.0 * level * (level + 1.0) / beta)
+    return _around(curator.means[arm], math.sqrt(2.0 * log * (n / 4.0 + 1.0 / (2.0 * curator.rho))) / n)
+
+
+@found.register
+def _(curator: Plain, arm: int, beta: float) -> tuple[float, float]:
+    n = float(curator.counts[arm])
+    return _around(curator.mean(arm), spread(n / 4.0, beta) / n)
+
+
+@found.register
+def _(curator: Interval, arm: int, beta: float) -> tuple[float, float]:
+    n = float(curator.counts[arm])
+    return _at_any_time(curator, arm, n, n**curator.v, n ** (0.5 * curator.v), beta)
+
+
+@found.register
+def _(curator: Tree, arm: int, beta: float) -> tuple[float, float]:
+    """One noise for each open node: as many as n has ones in binary."""
+    n, scale = int(curator.counts[arm]), curator.depth / curator.epsilon
+    return _at_any_time(curator, arm, n, n.bit_count() * scale * scale, scale, beta)
+
+
+@found.register
+def _(curator: HeterogeneousLaplace, arm: int, beta: float) -> tuple[float, float]:
+    """Each response has a noise of scale 1/level, and levels are at least ``epsilon_min``."""
+    n, squares = float(curator.counts[arm]), float(curator.variances[arm])
+    return _at_any_time(curator, arm, n, squares, 1.0 / curator.epsilon_min, beta)
+
+
+@found.register
+def _(curator: HeterogeneousBernoulli, arm: int, beta: float) -> tuple[float, float]:
+    return _around(curator.mean(arm), spread(curator.variances[arm] / 4.0, beta) / float(curator.counts[arm]))
+
+
+@found.register
+def _(curator: WeightedBernoulli, arm: int, beta: float) -> tuple[float, float]:
+    return _around(curator.mean(arm), spread(curator.weights[arm] / 4.0, beta) / float(curator.weights[arm]))
 
 
 @found.register
@@ -107,100 +196,6 @@ def _(curator: HybridOfAll, arm: int, beta: float) -> tuple[float, float]:
     return _counted(curator, arm, sum(map(int, curator.counts)), beta)
 
 
-@found.register
-def _(curator: Plain, arm: int, beta: float) -> tuple[float, float]:
-    """The rewards themselves."""
-    n = float(curator.samples(arm, 0))
-    return _around(float(curator.mean(arm)), spread(n / 4.0, beta) / n)
-
-
-@found.register
-def _(curator: GaussianBatch, arm: int, beta: float) -> tuple[float, float]:
-    """The last batch, as for ``Batch``; the noise has the variance 1/(2 rho)."""
-    n, level = float(curator.counts[arm]), top_bit(int(curator.counts[arm])) + 1.0
-    log = math.log(8.0 * level * (level + 1.0) / beta)
-    return _around(float(curator.means[arm]), math.sqrt(log / (2.0 * n)) + math.sqrt(log / curator.rho) / n)
-
-
-@found.register
-def _(curator: Lazy, arm: int, beta: float) -> tuple[float, float]:
-    """The last buffer. Buffers double, so at most two of an arm have lengths between 2^j and 2^(j+1)."""
-    n, level = float(curator.counts[arm]), top_bit(int(curator.counts[arm])) + 1.0
-    return _ends(n, float(curator.means[arm]), 1.0, curator.epsilon, 2.0 * level * (level + 1.0), beta)
-
-
-@found.register
-def _(curator: Interval, arm: int, beta: float) -> tuple[float, float]:
-    """All n rewards of the last release, with one noise of scale n^(v/2)."""
-    n = float(curator.counts[arm])
-    scale = n ** (0.5 * curator.v)
-    return _summed(n, float(curator.means[arm]), scale * scale, scale, beta)
-
-
-@found.register
-def _(curator: Tree, arm: int, beta: float) -> tuple[float, float]:
-    """All n rewards, with one noise for each open node: as many as n has ones in binary."""
-    n, scale = int(curator.counts[arm]), curator.depth / curator.epsilon
-    return _summed(n, float(curator.mean(arm)), n.bit_count() * scale * scale, scale, beta)
-
-
-@found.register
-def _(curator: HeterogeneousLaplace, arm: int, beta: float) -> tuple[float, float]:
-    """All responses from ``epsilon_min`` on, each with a noise of scale 1/level."""
-    n = float(curator.counts[arm])
-    return _summed(n, float(curator.mean(arm)), float(curator.variances[arm]), 1.0 / curator.epsilon_min, beta)
-
-
-@found.register
-def _(curator: HeterogeneousBernoulli, arm: int, beta: float) -> tuple[float, float]:
-    """The debiased bits: each has one of two values that are 1/attenuation apart."""
-    half = spread(float(curator.variances[arm]) / 4.0, beta) / float(curator.counts[arm])
-    return _around(float(curator.mean(arm)), half)
-
-
-@found.register
-def _(curator: WeightedBernoulli, arm: int, beta: float) -> tuple[float, float]:
-    """The weighted bits: each has one of two values that are its attenuation apart."""
-    half = spread(float(curator.weights[arm]) / 4.0, beta) / float(curator.weights[arm])
-    return _around(float(curator.mean(arm)), half)
-
-
-def spread(variance: float, beta: float) -> float:
-    """By how much a sum of centred steps is ever off, on either side, where step i has one of the values in an interval
-    of length r_i and ``variance`` is the sum of r_i^2/4 so far.
-
-    The mixture bound for martingales: Robbins 1970; Abbasi-Yadkori, Pal & Szepesvari 2011, Theorem 1.
-
-    >>> round(spread(2500.0, 0.05) / 10_000, 4)  # the mean of 10 000 rewards
-    0.0195
-    """
-    return math.sqrt(2.0 * (variance + 0.25) * math.log(math.sqrt(4.0 * variance + 1.0) / beta))
-
-
-def noises(squares: float, largest: float, beta: float) -> float:
-    """By how much a sum of Laplace noises is off, on either side; of their scales, the sum of squares and the largest.
-
-    Chan, Shi & Song 2011, Corollary 2.9; a single noise has its own law.
-
-    >>> round(noises(100.0, 1.0, 0.05), 1), round(noises(1.0, 1.0, 0.05), 1)  # a hundred of scale 1, and one
-    (54.3, 3.0)
-    """
-    if squares == largest * largest:
-        return largest * math.log(1.0 / beta)
-    log = math.log(2.0 / beta)
-    return max(math.sqrt(squares), largest * math.sqrt(log)) * math.sqrt(8.0 * log)
-
-
-def _summed(n: float, mean: float, squares: float, largest: float, beta: float) -> tuple[float, float]:
-    """Of a sum of n rewards and of noises: half of beta for each, and for these noises a share 1/(n (n + 1)) of it."""
-    deviation = noises(squares, largest, beta / (2.0 * n * (n + 1.0))) if squares else 0.0
-    return _around(mean, (spread(n / 4.0, beta / 2.0) + deviation) / n)
-
-
-def _around(mean: float, half: float) -> tuple[float, float]:
-    return mean - half, mean + half
-
-
 def _counted(curator: Hybrid, arm: int, items: int, beta: float) -> tuple[float, float]:
     """Tossou & Dimitrakakis 2016, Eq. (2.2), with each part's own epsilon and log2 of the items as levels, and
     Hoeffding's bound for the rewards.
@@ -211,9 +206,18 @@ def _counted(curator: Hybrid, arm: int, items: int, beta: float) -> tuple[float,
     n, levels = float(curator.counts[arm]), float(top_bit(items))
     share = beta / (2.0 * items * (items + 1.0))
     log = max(math.log(4.0 / share), levels + 1.0)
-    noise = math.sqrt(8.0) * log * (1.0 / curator.epsilon_log + levels / curator.epsilon_tree)
-    width = math.sqrt(math.log(2.0 / share) / (2.0 * n)) + noise / n
-    return float(curator.mean(arm)) - width, float(curator.mean(arm)) + width
+    drawn = math.sqrt(8.0) * log * (1.0 / curator.epsilon_log + levels / curator.epsilon_tree)
+    return _around(curator.mean(arm), math.sqrt(math.log(2.0 / share) / (2.0 * n)) + drawn / n)
+
+
+def _at_any_time(curator: Any, arm: int, n: float, squares: float, largest: float, beta: float) -> tuple[float, float]:
+    """Around a mean of n rewards: half of beta is for the sample, half for the noise of all releases, by their n."""
+    width = (spread(n / 4.0, beta / 2.0) + noise(squares, largest, beta / (2.0 * n * (n + 1.0)))) / n
+    return _around(curator.mean(arm), width)
+
+
+def _around(mean: float, width: float) -> tuple[float, float]:
+    return float(mean) - width, float(mean) + width
 
 
 def _ends(n: float, mean: float, noises: float, epsilon: float, weight: float, beta: float) -> tuple[float, float]:

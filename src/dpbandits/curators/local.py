@@ -52,6 +52,7 @@ class LocalLaplace(OneLevel):
     __slots__ = ()
 
     steps = int(GRID)
+    mechanism = "laplace"
 
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         return laplace(on_grid(self.bounded(reward)), 1.0, self.epsilon, rng)

@@ -11,12 +11,14 @@ from dpbandits.exact.responses import (
     BernoulliCurator,
     LaplaceCurator,
     LocalCurator,
+    PiecewiseCurator,
     RandomisedResponse,
     SigmoidCurator,
+    ThresholdCurator,
     as_float,
     on_grid,
 )
-from dpbandits.exact.sampling import DiscreteGaussian, DiscreteLaplace, Flip
+from dpbandits.exact.sampling import DiscreteGaussian, DiscreteLaplace, Flip, Window, window_width
 
 __all__ = [
     "BernoulliCurator",
@@ -29,16 +31,20 @@ __all__ = [
     "LaplaceCurator",
     "LocalCurator",
     "Noise",
+    "PiecewiseCurator",
     "Probability",
     "RandomisedResponse",
     "RiggedNoise",
     "SigmoidCurator",
     "SystemNoise",
+    "ThresholdCurator",
+    "Window",
     "as_float",
     "exponential",
     "logistic",
     "on_grid",
     "rational",
     "require_exact",
+    "window_width",
     "writable",
 ]

@@ -11,7 +11,7 @@ from typing import Protocol, final
 
 from dpbandits.errors import InputError
 from dpbandits.exact.probability import WORD, Entropy, logistic
-from dpbandits.exact.sampling import DiscreteGaussian, DiscreteLaplace, Flip
+from dpbandits.exact.sampling import DiscreteGaussian, DiscreteLaplace, Flip, Window
 
 #: Grid steps per unit.
 GRID_STEPS = 1 << 16
@@ -23,7 +23,7 @@ SAMPLERS_KEPT = 512  # at most this many samplers are cached, one for each scale
 
 
 class Noise(Protocol):
-    """What curators need from a source of noise: uniform bits, and two mechanisms."""
+    """What curators need from a source of noise: uniform bits, and three mechanisms."""
 
     def uniform(self, bits: int) -> int:
         """A uniform integer of ``bits`` bits, at most 64."""
@@ -33,6 +33,9 @@ class Noise(Protocol):
 
     def discrete_laplace(self, epsilon: Fraction, sensitivity: int) -> Callable[[int], int]:
         """A function that adds noise to an integer of this sensitivity, and so makes it epsilon-private."""
+
+    def window(self, epsilon: Fraction) -> Callable[[int], int]:
+        """A function that makes an integer from 0 to 2^16 epsilon-private by the piecewise mechanism."""
 
 
 class GridNoise:
@@ -67,6 +70,10 @@ class _AsGenerator(ABC):
     @abstractmethod
     def discrete_laplace(self, epsilon: Fraction, sensitivity: int) -> Callable[[int], int]:
         """See ``Noise``."""
+
+    def window(self, epsilon: Fraction) -> Callable[[int], int]:
+        """See ``Noise``."""
+        return Window(epsilon, self._bytes)
 
     def random(self) -> float:
         """A uniform number in [0, 1) with 53 bits. It is below a multiple p of 2^-53 with probability exactly p."""
@@ -127,6 +134,9 @@ class _FromBytes(_AsGenerator):
 
     def discrete_laplace(self, epsilon: Fraction, sensitivity: int) -> Callable[[int], int]:
         return DiscreteLaplace(epsilon / sensitivity, self._entropy)
+
+    def window(self, epsilon: Fraction) -> Callable[[int], int]:
+        return Window(epsilon, self._entropy)
 
 
 @final

@@ -1,9 +1,9 @@
 """Exact probabilities: integers enclose a probability, to as many bits as a comparison needs.
 
-Two probabilities are needed, e^-x and 1/(1 + e^x), for rational x > 0. Both are transcendental (Lindemann 1882), so
-their binary digits never end, and a narrow enough enclosure decides any digit. Hence Ziv's loop ("Fast evaluation of
-elementary mathematical functions with correctly rounded last bit", 1991) ends. Only integers are used. ``clients/js``
-contains the same code.
+Three probabilities are needed, e^-x, 1/(1 + e^x) and a/(a + b e^x), for rational x > 0 and whole a and b. All are
+transcendental (Lindemann 1882), so their binary digits never end, and a narrow enough enclosure decides any digit.
+Hence Ziv's loop ("Fast evaluation of elementary mathematical functions with correctly rounded last bit", 1991) ends.
+Only integers are used. ``clients/js`` contains the same code.
 """
 
 from __future__ import annotations
@@ -57,6 +57,20 @@ def enclose_logistic(x: Fraction, bits: int) -> tuple[int, int]:
     one = 1 << bits
     low, high = enclose_exp(x, bits)
     return (low << bits) // (one + low), -((-high << bits) // (one + high))
+
+
+def enclose_beside(x: Fraction, inside: int, outside: int, bits: int) -> tuple[int, int]:
+    """Integers low <= 2^bits outside / (outside + inside e^x) <= high, for x > 0: increasing in z = e^-x.
+
+    >>> enclose_beside(Fraction(1), 1, 1, 20) == enclose_logistic(Fraction(1), 20)
+    True
+    """
+    one = 1 << bits
+    low, high = enclose_exp(x, bits)
+    return (
+        (low * outside << bits) // (inside * one + outside * low),
+        -((-high * outside << bits) // (inside * one + outside * high)),
+    )
 
 
 class Probability:
@@ -120,3 +134,13 @@ def logistic(x: Fraction) -> Probability:
     (0, True)
     """
     return Probability(lambda bits: enclose_logistic(x, bits))
+
+
+@lru_cache(maxsize=4096)
+def beside(x: Fraction, inside: int, outside: int) -> Probability:
+    """outside / (outside + inside e^x): of so many values outside a window and inside it, where each inside weighs e^x.
+
+    >>> beside(Fraction(1), 1, 1).word(0) == logistic(Fraction(1)).word(0)
+    True
+    """
+    return Probability(lambda bits: enclose_beside(x, inside, outside, bits))

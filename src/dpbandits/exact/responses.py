@@ -12,6 +12,7 @@ from typing import Protocol
 
 from dpbandits.exact.noise import Noise, SystemNoise
 from dpbandits.exact.rational import Exactly, rational
+from dpbandits.exact.sampling import WINDOW_GRID, window_width
 
 #: Convert-to-Bernoulli rounds a reward to a multiple of 2^-48.
 BERNOULLI_GRID = 48
@@ -95,6 +96,24 @@ class RandomisedResponse(_AtLevel):
         return int(self._flip(as_float(reward) >= 0.5))
 
 
+class ThresholdCurator(_AtLevel):
+    """Whether a reward of any size is above a public threshold, by randomised response. What is no number is not.
+
+    >>> ThresholdCurator("1", 20.0).respond(35.0) in (0, 1)
+    True
+    """
+
+    __slots__ = ("_flip", "_threshold")
+
+    def __init__(self, epsilon: Exactly, threshold: float, noise: Noise | None = None) -> None:
+        super().__init__(rational("epsilon", epsilon))
+        self._flip, self._threshold = (noise or SystemNoise()).randomised_response(self.epsilon), threshold
+
+    def respond(self, reward: float) -> int:
+        """0 or 1."""
+        return int(self._flip(as_float(reward) > self._threshold))
+
+
 class BernoulliCurator(_AtLevel):
     """Convert-to-Bernoulli (Ren et al. 2020, Curator 3): P(1) = (1 + r (e^epsilon - 1)) / (1 + e^epsilon), exactly.
 
@@ -145,6 +164,31 @@ class LaplaceCurator(_AtLevel):
     def value(response: int) -> float:
         """The response in the unit of the reward. This is post-processing, and exact up to 2^37 in size."""
         return response / (1 << LAPLACE_GRID)
+
+
+class PiecewiseCurator(_AtLevel):
+    """The piecewise mechanism (Wang et al. 2019) on integers, for rewards that are not just 0 or 1.
+
+    The reward is rounded to the 2^-16 grid, as j. The response is an integer: with probability w e^epsilon / (w
+    e^epsilon + 2^16) one of the w integers from j on, w being 2^16 e^(-epsilon/2) rounded down, and otherwise one of
+    the 2^16 others from 0 to 2^16 + w - 1. See ``sampling.Window`` for the proof. From about epsilon 1.5 on it tells
+    more about such rewards than a bit does; about rewards of 0 and 1 it tells less.
+
+    >>> curator = PiecewiseCurator("2")
+    >>> 0 <= curator.respond(0.3) < 65536 + curator.width
+    True
+    """
+
+    __slots__ = ("_window", "width")
+
+    def __init__(self, epsilon: Exactly, noise: Noise | None = None) -> None:
+        super().__init__(rational("epsilon", epsilon))
+        self._window = (noise or SystemNoise()).window(self.epsilon)
+        self.width = window_width(self.epsilon)
+
+    def respond(self, reward: float) -> int:
+        """The private reward, in units of 2^-16."""
+        return self._window(on_grid(reward, WINDOW_GRID))
 
 
 class SigmoidCurator(_AtLevel):

@@ -1,4 +1,4 @@
-"""The samplers that all exact noise is made of: a bit flip, the discrete Laplace distribution, and the Gaussian one."""
+"""The samplers that all exact noise is made of: a bit flip, discrete Laplace and Gaussian noise, and the window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from math import isqrt
 from operator import eq, lt
 
-from dpbandits.exact.probability import WORD, Entropy, Probability, enclose_exp, exponential, logistic
+from dpbandits.exact.probability import WORD, Entropy, Probability, beside, enclose_exp, exponential, logistic
 
 #: Bits of a geometric variable that are rarer than e^-45, which is below 2^-64, are drawn together as its tail.
 _TAIL_EXPONENT = 45
@@ -106,6 +106,62 @@ class DiscreteLaplace:
             more = self.probabilities[0].draw(self._entropy)
             geometric += step * more
         return geometric
+
+
+#: Values of the input of ``Window``, less one, as a power of two: inputs are 0 to 2^16.
+WINDOW_GRID = 16
+
+
+def window_width(epsilon: Fraction) -> int:
+    """How many values are in the window of ``Window`` at this epsilon: 2^16 e^(-epsilon/2), rounded down, at least 1.
+
+    >>> window_width(Fraction(2)), window_width(Fraction(100))
+    (24109, 1)
+    """
+    return max(1, exponential(epsilon / 2).word(0) >> WORD - WINDOW_GRID)
+
+
+class Window:
+    """The piecewise mechanism (Wang et al. 2019) on integers: P(k | j) = e^epsilon / Z in a window, 1 / Z beside it.
+
+    The input j is from 0 to G = 2^16, and the output k from 0 to G + w - 1. The window is j to j + w - 1: so w values
+    are in it and G are not, and Z = w e^epsilon + G does not depend on j. Hence P(k | j) <= e^epsilon P(k | j') for all
+    j, j' and k: it is epsilon-private, delta 0, for every width w. The width of ``window_width`` is that of the paper,
+    where it has the least variance for the worst input.
+
+    A draw takes three random words: whether k is outside, and a place inside and one outside, of which one is used. A
+    place in the window is the whole part of w U, U being uniform on [0, 1): more digits of U are drawn, about once in
+    2^48 draws, if the first 64 do not decide. G is a power of two, so that the place outside is the first digits.
+
+    >>> Window(Fraction(2), bytes)(0), Window(Fraction(2), lambda n: b"\\xff" * n)(7)  # for tests: all bits 0, or all 1
+    (24109, 24115)
+    """
+
+    __slots__ = ("_entropy", "_first", "outside", "width")
+
+    def __init__(self, epsilon: Fraction, entropy: Entropy) -> None:
+        self.width = window_width(epsilon)
+        self.outside = beside(epsilon, self.width, 1 << WINDOW_GRID)
+        self._first = self.outside.word(0)
+        self._entropy = entropy
+
+    def __call__(self, value: int) -> int:
+        first, second, third = _THREE.unpack(self._entropy(_THREE.size))
+        out = first < self._first if first != self._first else self.outside.draw(self._entropy, known=1)
+        here, there = value + self._place(second), third >> WORD - WINDOW_GRID
+        there += self.width * (there >= value)
+        return there if out else here
+
+    def _place(self, digits: int) -> int:
+        """The whole part of width times a uniform number that begins with these 64 binary digits."""
+        bits = WORD
+        while digits * self.width >> bits != (digits + 1) * self.width - 1 >> bits:
+            digits = digits << WORD | int.from_bytes(self._entropy(WORD // 8), "little")
+            bits += WORD
+        return digits * self.width >> bits
+
+
+_THREE = struct.Struct("<3Q")
 
 
 class DiscreteGaussian:

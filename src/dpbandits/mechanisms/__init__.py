@@ -11,6 +11,7 @@ from dpbandits.mechanisms.bernoulli import (
 )
 from dpbandits.mechanisms.gaussian import gaussian, zcdp_at
 from dpbandits.mechanisms.laplace import laplace
+from dpbandits.mechanisms.piecewise import piecewise, piecewise_mean, window_probability
 
 __all__ = [
     "attenuate",
@@ -20,7 +21,10 @@ __all__ = [
     "debias_variance",
     "gaussian",
     "laplace",
+    "piecewise",
+    "piecewise_mean",
     "response_probability",
     "truth_probability",
+    "window_probability",
     "zcdp_at",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 from dpbandits.checks import at_least, nearest
 from dpbandits.errors import InputError
 from dpbandits.planning.grid import Outcome, Progress, enough_runs, play, play_all, without_privacy
+from dpbandits.planning.knowing import know
 from dpbandits.planning.plan import BudgetAnswer, Plan
 from dpbandits.planning.question import Question, ask
 
@@ -44,7 +45,9 @@ def make(question: Question, progress: Progress | None = None, workers: int | No
     sharing = []
     if question.refuse:
         sharing = [play(question, one.candidate, one.epsilon, Fraction(0), workers, one.runs) for one in best]
-    return Plan(question, outcomes, left_out, budgets, sharing, same)
+    tests = {trust: know(question, trust, made.focus, workers) for trust in question.trusts}
+    knowing = {trust: one for trust, one in tests.items() if one is not None}
+    return Plan(question, outcomes, left_out, budgets, sharing, same, knowing)
 
 
 def _within_budget(made: Plan, trust: str, workers: int | None) -> BudgetAnswer:

@@ -34,6 +34,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "outcomes": [outcome.to_json(asked) for outcome in plan.outcomes],
         "budget": [{"trust": budget.trust, "kept_by": _json(budget.outcome, asked)} for budget in plan.budgets],
         "all_share": [outcome.to_json(asked) for outcome in plan.all_share],
+        "to_know": {t: one.to_json() for t, one in plan.knowing.items()},
         "left_out": [{"policy": o.policy, "epsilon": o.epsilon, "reason": o.reason} for o in plan.left_out],
         **({} if asked.arms.log is None else {"promise": f"none: {FROM_LOG}"}),
         "version": __version__,

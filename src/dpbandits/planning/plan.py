@@ -11,6 +11,7 @@ from dpbandits.display import bars, card, shortened, sparkline
 from dpbandits.errors import InputError
 from dpbandits.formats import amount
 from dpbandits.planning.grid import LeftOut, Outcome
+from dpbandits.planning.knowing import Knowing
 from dpbandits.planning.question import Question
 from dpbandits.privacy.guarantee import Guarantee
 
@@ -37,6 +38,7 @@ class Plan:
     budgets: list[BudgetAnswer]
     all_share: list[Outcome]  # the best policies, simulated without refusals
     unprotected: dict[str, Outcome] = field(default_factory=dict)  # by trust: the best policy without privacy
+    knowing: dict[str, Knowing] = field(default_factory=dict)  # by trust: the shortest test that knows the best arm
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.checks import at_least, known, positive, seed_of
+from dpbandits.checks import at_least, fraction, known, positive, seed_of
 from dpbandits.environments import Arms, Levels
 from dpbandits.environments.numbers import number, real
 from dpbandits.errors import InputError
@@ -42,6 +42,7 @@ class Question:
     reward_range: tuple[float, float] | None = None
     unit: str = "rewards"
     rewards_per_user: int | None = None  # the most rewards of one user, where epsilon is the user's
+    confidence: float = 0.95  # with which a test shall know the best arm
 
     @property
     def worst(self) -> float:
@@ -86,6 +87,7 @@ class Question:
             "reward_range": None if self.reward_range is None else list(self.reward_range),
             "unit": self.unit,
             "rewards_per_user": self.rewards_per_user,
+            "confidence": self.confidence,
         }
 
 
@@ -108,6 +110,7 @@ def ask(
     reward_range: str | Sequence[float] | None = None,
     unit: str = "rewards",
     rewards_per_user: float | None = None,
+    confidence: str | float = 0.95,
 ) -> Question:
     """Parse and check the input of a plan.
 
@@ -116,7 +119,8 @@ def ask(
     ``policies`` are names, ``module:function`` or functions; without them all suitable ones are tried. ``seed=None``
     draws a seed. ``budget`` and ``refuse`` may be percentages; a budget of 5% is 5 % of what the best arm would pay.
     With ``curve``, multiples of a single epsilon are played too. ``unit`` is what rewards are, such as clicks. With
-    ``rewards_per_user`` every epsilon is the promise for a user who gives at most so many rewards.
+    ``rewards_per_user`` every epsilon is the promise for a user who gives at most so many rewards. ``confidence`` is
+    that of a test which ends when the best arm is known.
 
     >>> question = ask("5", best=0.036, gap=0.006, horizon=1e6, epsilon=1, budget="5%", refuse="20%")
     >>> question.arms.text, question.budget, str(question.levels(1.0, question.refuse))
@@ -153,6 +157,7 @@ def ask(
         None if reward_range is None else settings()["reward_range"].read(reward_range),
         unit,
         settings()["rewards_per_user"].read(rewards_per_user),
+        fraction("confidence", _share("confidence", confidence)),
     )
 
 

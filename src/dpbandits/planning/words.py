@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpbandits.formats import plural
 from dpbandits.planning.grid import SETTLED, Outcome
+from dpbandits.planning.knowing import Knowing
 from dpbandits.planning.plan import BudgetAnswer, Plan
 from dpbandits.privacy.guarantee import FROM_LOG
 from dpbandits.privacy.users import of_reward
@@ -23,6 +24,7 @@ def answers(plan: Plan) -> list[str]:
         *_about_trust(plan),
         *_about_refusal(plan),
         *(_about_budget(plan, budget) for budget in plan.budgets),
+        *(_about_knowing(plan, test) for test in plan.knowing.values()),
         _about_baselines(plan),
         *_about_the_log(plan),
     ]
@@ -133,6 +135,25 @@ def _about_budget(plan: Plan, budget: BudgetAnswer) -> str:
     where = f"at epsilon {high:g}" if low == high else f"at any epsilon from {low:g} to {high:g}"
     text = f"{TRUST_PHRASE[budget.trust]}, no policy here meets the budget of {allowed} {where}"
     return text + ("." if best is None else f": at {high:g} {best.label} loses {_loss(plan, best)}.")
+
+
+def _about_knowing(plan: Plan, test: Knowing) -> str:
+    """How many users a test needs that ends when the best arm is known."""
+    asked = plan.question
+    who = "users" if asked.rewards_per_user is None else "rewards"
+    text = f"{TRUST_PHRASE[test.trust]}, a test that ends when the best arm is known with {_share(test.confidence)}"
+    text += f" confidence ({test.policy}, epsilon {test.epsilon:g})"
+    if test.users is None:
+        return f"{text} needs more than {number(test.played)} {who}."
+    days = "" if asked.per_day is None else f" ({test.users / asked.per_day:.3g} days)"
+    wait = "" if test.users <= asked.horizon else f", which is more than the {asked.horizon:,} of this plan"
+    whose = "private test" if test.trust == "central" else "test on private bits"
+    least = "" if test.at_least is None else f" No {whose} needs fewer than {number(test.at_least)} on average."
+    return f"{text} needs {number(test.users)} {who}{days} in 19 of 20 cases{wait}.{least}"
+
+
+def _share(part: float) -> str:
+    return f"{100 * part:.4g} %"
 
 
 def _about_baselines(plan: Plan) -> str:

@@ -12,6 +12,7 @@ from dpbandits.policies.heldp_all import heldp_glr_b, heldp_weighted_b, heldp_we
 from dpbandits.policies.heldp_ucb import heldp_ucb_b, heldp_ucb_bs, heldp_ucb_l, heldp_ucb_ls
 from dpbandits.policies.lazy import anytime_lazy_ucb, lazy_dp_ts
 from dpbandits.policies.ldp_bits import ldp_imed_b, ldp_imed_bs, ldp_klucb_b, ldp_klucb_bs, ldp_ts_b, ldp_ts_bs
+from dpbandits.policies.ldp_piecewise import ldp_imed_p
 from dpbandits.policies.ldp_ucb import ldp_ucb_b, ldp_ucb_bs, ldp_ucb_l, ldp_ucb_ls
 from dpbandits.policies.private_ucb import private_ucb
 
@@ -44,6 +45,7 @@ __all__ = [
     "lazy_dp_ts",
     "ldp_imed_b",
     "ldp_imed_bs",
+    "ldp_imed_p",
     "ldp_klucb_b",
     "ldp_klucb_bs",
     "ldp_ts_b",

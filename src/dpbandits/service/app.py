@@ -17,6 +17,7 @@ from dpbandits.service.access import Limiter
 from dpbandits.service.control import control
 from dpbandits.service.hot import decide, respond
 from dpbandits.service.logs import where
+from dpbandits.service.origins import Origins
 from dpbandits.service.page import BUILT, File, Files
 from dpbandits.service.problems import MEDIA_TYPE, Refusal, problem_of
 from dpbandits.service.service import Service
@@ -72,6 +73,7 @@ class App:
         self.control = control(service)
         self.files = Files(BUILT, demo=service.settings.demo)
         rate = service.settings.rate_limit
+        self._origins = Origins(service.settings.allow_origins)
         self._limiter = None if rate is None else Limiter(rate)
         self._worker, self._numbers = os.urandom(4).hex(), itertools.count()
         self._starting: asyncio.Lock | None = None
@@ -118,7 +120,12 @@ class App:
             await _send_file(file, scope, send)
             return
         request_id = self._request_id(scope["headers"])
-        answered = _Answered(send, request_id, DOCS_HEADERS if path in OPEN[3:] else HEADERS)
+        headers = DOCS_HEADERS if path in OPEN[3:] else HEADERS
+        shared = self._origins.headers(scope) if self._origins and _needed(scope["method"], path) == "decide" else []
+        answered = _Answered(send, request_id, [*headers, *shared] if shared else headers)
+        if shared and scope["method"] == "OPTIONS":  # a browser asks first, without the key
+            await answered.answer(204, b"", JSON)
+            return
         try:
             self._admit(scope, path)
             route = await self._hot(scope, path, receive, answered, began)

@@ -19,7 +19,7 @@ _CURATOR = {
             "type": "object",
             "description": "What a client does with the reward: the mechanism, its exact epsilon, the range.",
             "properties": {
-                "mechanism": {"enum": ["none", "bernoulli", "laplace"]},
+                "mechanism": {"enum": ["none", "bernoulli", "laplace", "piecewise"]},
                 "epsilon": {"type": ["string", "null"]},
                 "range": {"type": ["array", "null"], "items": {"type": "number"}},
                 "sigmoid": {"type": "boolean"},

@@ -116,7 +116,8 @@ class Experiment:
         self.shadow = asked.mode == "shadow"
         self.by_stint = self.policy.curator.by_stint
         self.special = bool(self.floor or self.burn_in or self.holdout or self.shadow or self.paused)
-        self.mechanism = "none" if not self.local else "bernoulli" if self.steps == 1 else "laplace"
+        by_steps = "bernoulli" if self.steps == 1 else "laplace"  # for a curator of one's own that does not say
+        self.mechanism = getattr(self.policy.curator, "mechanism", by_steps) if self.local else "none"
         self.range = (asked.reward.low, asked.reward.high) if asked.reward.kind == "bounded" else None
         self.arms_json = [json.dumps(arm) for arm in self.arms]
         self.deadline = (-1, "")  # that was shown last: when a decision was made, and by when a response must come

@@ -8,18 +8,17 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from dpbandits.curators import LocalBernoulli
-from dpbandits.curators.intervals import found, noises, spread
+from dpbandits.curators import LocalBernoulli, interval
+from dpbandits.curators.intervals import noise, spread
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import attenuation, debias
-from dpbandits.numerics import GRID
+from dpbandits.numerics import unit
 from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
 from dpbandits.service import health
@@ -185,28 +184,24 @@ def estimate(experiment: Experiment, state: LiveState, arm: int) -> dict[str, An
     mean = curator.mean(arm)
     if isinstance(curator, LocalBernoulli):
         mean = debias(mean, attenuation(curator.epsilon))
-    ends: tuple[float, float] | None = None
-    with suppress(InputError):  # nothing is proved for this curator
-        ends = found(curator, arm, MISSED)
+    try:
+        ends: tuple[float, float] | None = interval(curator, arm, MISSED)
+    except InputError:
+        ends = None
     return _estimated(experiment, mean, ends, curator.samples(arm, 0))
 
 
 def _estimated(experiment: Experiment, mean: float, ends: tuple[float, float] | None, n: float) -> dict[str, Any]:
-    """In the unit of the reward. Noise may bring the mean out of its range; the interval is made to hold it, too.
-
-    Rewards are rounded to a grid, which may move an end by as much.
-    """
     low, high = (0.0, 1.0) if experiment.range is None else experiment.range
     scale = high - low
-    both = None if ends is None else [min(ends[0], mean) - 1.0 / GRID, max(ends[1], mean) + 1.0 / GRID]
-    said: dict[str, Any] = {
+    found: dict[str, Any] = {
         "mean": low + scale * mean,
-        "interval": None if both is None else [low + scale * end for end in both],
+        "interval": None if ends is None else [low + scale * end for end in ends],
         "confidence": 1.0 - MISSED,
         "of": "the logistic function of the reward" if experiment.range is None else "the reward",
         "responses": n,
     }
-    return said if both is not None else said | {"note": NO_INTERVAL}
+    return found if ends is not None else found | {"note": NO_INTERVAL}
 
 
 def holdout(connection: Connection, experiment: Experiment) -> dict[str, Any] | None:
@@ -214,7 +209,9 @@ def holdout(connection: Connection, experiment: Experiment) -> dict[str, Any] | 
     if not experiment.holdout or experiment.baseline is None:
         return None
     held = (decisions.c.experiment == experiment.id) & (decisions.c.kind == HOLDOUT)
-    made = connection.execute(sa.select(sa.func.sum(decisions.c["items"])).where(held)).scalar()
+    made = connection.execute(
+        sa.select(sa.func.coalesce(sa.func.sum(decisions.c["items"]), 0)).where(held)
+    ).scalar_one()
     taken = (answers.c.experiment == experiment.id) & (answers.c.kind == HOLDOUT) & (answers.c.outcome != "late")
     groups = connection.execute(
         sa.select(answers.c.level, sa.func.count(), sa.func.sum(answers.c.response))
@@ -248,10 +245,11 @@ def _of_held_out(experiment: Experiment, groups: list[tuple[float, int, int]]) -
         total += n * each * (debias(summed / n, slope) if bits else summed / (n * experiment.steps))
         variance += n * (each / slope) ** 2 / 4.0
         squares, largest = squares + n * (each / level) ** 2, max(largest, each / level)
+    half = spread(variance, MISSED) if bits else spread(variance, MISSED / 2.0) + noise(squares, largest, MISSED / 2.0)
     mean = total / weight
-    half = spread(variance, MISSED) if bits else spread(variance, MISSED / 2) + noises(squares, largest, MISSED / 2)
-    ends = mean - half / weight, mean + half / weight
-    return _estimated(experiment, mean, ends, sum(n for _, n, _ in groups))
+    return _estimated(
+        experiment, mean, (unit(mean - half / weight), unit(mean + half / weight)), sum(n for _, n, _ in groups)
+    )
 
 
 def in_words(experiment: Experiment) -> str:

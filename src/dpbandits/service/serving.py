@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 import sqlalchemy as sa
+import structlog
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -25,6 +26,8 @@ from dpbandits.service.settings import ServerSettings
 from dpbandits.service.store import Database
 
 __all__ = ["check", "serve", "traced", "worker"]
+
+log = structlog.get_logger("dpbandits")
 
 SETTINGS = "DPBANDITS_SERVING"  # how the processes of a server are told their settings
 GRACE = 10  # seconds that open connections get when the server stops
@@ -144,6 +147,8 @@ def serve(settings: ServerSettings) -> None:
     service = Service(settings)
     service.open()
     _settle()
+    shop = {"shop": f"http://{settings.host}:{settings.port}/demo"} if settings.demo else {}
+    log.info("serving", page=f"http://{settings.host}:{settings.port}/", **shop)
     uvicorn.run(lambda: _told(service), factory=True, **options)
 
 

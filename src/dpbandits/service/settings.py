@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from dpbandits.checks import nearest
 from dpbandits.errors import InputError
+from dpbandits.service.origins import Origins
 
 __all__ = ["ServerSettings"]
 
@@ -40,6 +41,9 @@ class ServerSettings(BaseSettings):
     telemetry: bool = Field(False, description="Whether requests are traced with OpenTelemetry.")
     max_body: int = Field(1_048_576, ge=1024, description="The largest request, in bytes.")
     rate_limit: float | None = Field(None, gt=0, description="Requests a second, for each key or address.")
+    allow_origins: list[str] = Field(
+        default_factory=list, description="Pages that may decide and answer from browsers, as https://shop.example.org."
+    )
     token_key_days: float = Field(30.0, gt=0, description="How often the key that signs tokens is renewed.")
     demo: bool = Field(False, description="Whether the demo shop is open, at /demo.")
     own_policies: list[str] = Field(default_factory=list, description="module:function names that may be used.")
@@ -60,11 +64,13 @@ class ServerSettings(BaseSettings):
                 return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=given)
 
         try:
-            return cls.model_construct(**Reading(**flags).model_dump())
+            read = cls.model_construct(**Reading(**flags).model_dump())
         except ValidationError as error:
             first = error.errors()[0]
             name = str(first["loc"][0]) if first["loc"] else "settings"
             raise InputError(name, f": {first['msg']}, got {first['input']!r:.80}") from None
+        Origins(read.allow_origins)
+        return read
 
     @property
     def loopback(self) -> bool:

@@ -13,8 +13,8 @@ from dpbandits.audit import attack, releases, verify
 from dpbandits.audit.instruments import NotVerifiableError
 from dpbandits.audit.memory import RAW, named_arrays
 from dpbandits.audit.reading import Looks, read_agent
+from dpbandits.audit.refusals import Refused
 from dpbandits.audit.subjects import claim_of
-from dpbandits.audit.symbols import Refused
 from dpbandits.audit.verdict import Verdict
 from dpbandits.audit.witness import looks
 from dpbandits.formats import plural
