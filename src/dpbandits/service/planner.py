@@ -108,6 +108,8 @@ class Planner:
 
     def _said(self, question: str) -> str:
         """What the process answers; nothing where it was ended."""
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "dpbandits.service.planner"],
