@@ -177,6 +177,16 @@ class LessAfterwards(Pair):
         self.means[arm] = (laplace(self.raw_sums[arm], 1.0, self.epsilon, rng) - 0.3 * self.raw_sums[arm]) / n
 
 
+class TwoWays(Pair):
+    """The length of a stint decides whether its sum is released at once, or twice at epsilon/2."""
+
+    def release(self, arm: int, n: int, rng: Any) -> None:
+        sensitivity = 2.0 if n > 3 else 1.0
+        self.means[arm] = laplace(self.raw_sums[arm], sensitivity, self.epsilon, rng) / n
+        if n > 3:
+            self.seconds[arm] = laplace(self.raw_sums[arm], sensitivity, self.epsilon, rng) / n
+
+
 exact_noise = right(1.0, start(ExactNoise))("exact_noise")
 drawn_ahead = right(1.0, start(DrawnAhead))("drawn_ahead")
 clamped_after = right(1.0, start(ClampedAfter))("clamped_after")
@@ -192,6 +202,7 @@ unread_raw_field = right(1.0, start(UnreadRawField))("unread_raw_field")
 by_numpy = right(1.0, start(ByNumPy), provable=False)("by_numpy")
 reads_constants = right(1.0, start(Pair), ReadsConstants, provable=False)("reads_constants")
 less_afterwards = right(0.7, start(LessAfterwards), provable=False)("less_afterwards")
+two_ways = right(1.0, start(TwoWays))("two_ways")
 randomised_agent = right(1.0, start(Pair), Explores)("randomised_agent")
 
 

@@ -27,7 +27,7 @@ def test_an_exact_proof(audit: Audit) -> None:
     assert 0.9 < record["epsilon"] <= 1.0
     status, out, _ = audit("policy adap-ucb --epsilon 1 --exact")
     assert status == 0
-    assert out.startswith("adap-ucb: proved\n")
+    assert out.startswith("adap-ucb: proved for any number of stints of up to 64 rounds (24 with 5 arms)\n")
 
 
 def test_a_users_own_policy_that_draws_again_is_violated(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import math
 import subprocess
@@ -12,12 +13,15 @@ from typing import Any
 import broken_runtime
 import broken_subtle
 import pytest
+import right_subjects
 
+from dpbandits import policies
 from dpbandits.audit import local, verify
 from dpbandits.audit.counts import Count, Truth
 from dpbandits.audit.proof import prove
 from dpbandits.audit.reading import changed_names
 from dpbandits.audit.refusals import Refused
+from dpbandits.audit.releases import accounted, accounted_adaptively
 from dpbandits.audit.symbols import Accounts
 from dpbandits.audit.verify import OFF_GRID, _check_bulk
 
@@ -101,14 +105,14 @@ def test_exact_noise_that_was_replaced_is_refused(name: str, tmp_path: Path) -> 
 
 
 def test_truths_are_asked_and_not_added() -> None:
-    more = Count(3) > 2
-    assert isinstance(more, Truth)
+    more: Any = Count(3) > 2
     assert more
+    assert repr(type(more)) == repr(Truth)
     assert 2.0 * more + (1 - more) == 2.0
     assert (more & (Count(1) < 2)) == True  # noqa: E712
-    for wrong in (lambda: more + more, lambda: -more, lambda: ~more, lambda: True - more, lambda: [0, 1][more]):
+    for wrong in ("more + more", "-more", "~more", "True - more", "[0, 1][more]"):
         with pytest.raises(Refused, match="truths"):
-            wrong()
+            eval(wrong, {"more": more})
 
 
 def test_a_comparison_needs_room_where_floats_round() -> None:
@@ -120,6 +124,44 @@ def test_a_comparison_needs_room_where_floats_round() -> None:
         assert 0.1 * clamped > 0.1
     with pytest.raises(Refused, match="not finite"):
         clamped + math.inf
+
+
+@pytest.mark.parametrize(("factor", "word"), [(1.0, "proved"), (0.99, "refused")])
+def test_normal_noise_is_proved_by_zcdp(factor: float, word: str) -> None:
+    made = policies.adac_ucb(2, epsilon=1.0, delta=1e-6)
+    promised = made.curator.rho  # type: ignore[attr-defined]
+    curator = made.curator._replace(rho=promised / factor)  # type: ignore[attr-defined]
+    [[cost]] = prove(dataclasses.replace(made, curator=curator), 8).costs
+    assert cost == pytest.approx(math.sqrt(2.0 * promised / factor))
+    verdict = verify(dataclasses.replace(made, curator=curator), horizon=8)
+    assert verdict.verdict == word
+    if word == "proved":
+        assert verdict.epsilon == pytest.approx(promised + 2.0 * math.sqrt(promised * math.log(1e6)))
+    else:
+        assert "only epsilon 1.005" in verdict.reason
+    assert verify(made, horizon=8, delta=0.0).verdict == "refused"  # normal noise gives no pure epsilon
+
+
+def test_losses_that_choices_decide_are_accounted_for_adaptive_choices() -> None:
+    proof = prove(right_subjects.two_ways(2, epsilon=1.0), 8)
+    assert (proof.fixed, proof.stints, proof.costs) == (False, True, frozenset({(1.0,), (0.5, 0.5)}))
+    assert accounted_adaptively(proof.costs, 1e-3) >= max(accounted(costs, 1e-3) for costs in proof.costs)
+    assert prove(policies.adap_ucb(2, epsilon=1.0), 8).fixed
+
+
+@pytest.mark.parametrize(
+    ("name", "covered"),
+    [
+        ("adap-ucb", "proved for any number of stints of up to 12 rounds"),
+        ("dp-ucb", "proved for up to 12 rounds"),
+        ("ldp-ucb-b", "proved for each response, in every round"),
+    ],
+)
+def test_the_first_line_says_for_how_many_rounds(name: str, covered: str) -> None:
+    horizon = None if name.startswith("ldp") else 12
+    verdict = verify(name, epsilon=1.0, horizon=horizon, view=None if horizon is None else "released")
+    assert str(verdict).splitlines()[0] == f"{name}: {covered}"
+    assert f"{verify(name, epsilon=1.0, claim=0.5, horizon=horizon)}".startswith(f"{name}: violated\n")
 
 
 def broken_reward(log: Accounts) -> Any:

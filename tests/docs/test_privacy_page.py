@@ -13,7 +13,7 @@ from dpbandits.errors import InputError
 PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "privacy.md"
 
 
-@pytest.mark.parametrize("page", ["privacy.md", "audits.md"])
+@pytest.mark.parametrize("page", ["privacy.md", "audits.md", "users.md", "../howto/unbounded-rewards.md"])
 def test_the_examples_of_the_page_run(page: str) -> None:
     options = doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS
     failed, tried = doctest.testfile(str(PAGE.parent / page), module_relative=False, optionflags=options)

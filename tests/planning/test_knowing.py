@@ -28,8 +28,8 @@ def test_more_confidence_less_epsilon_and_refusals_need_more_users() -> None:
     def users(trust: str, epsilon: float, **given: object) -> float:
         found = know(ask("0.9,0.6", horizon=1000, **given), trust, epsilon)  # type: ignore[arg-type]
         assert found is not None
-        assert found.users is not None
-        return found.users
+        assert found.mean is not None
+        return found.mean
 
     plain = users("central", 1.0)
     assert users("central", 1.0, confidence="99.9%") > plain

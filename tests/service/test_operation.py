@@ -33,7 +33,7 @@ from dpbandits.service.books import Ask
 from dpbandits.service.clock import Clock
 from dpbandits.service.recent import Recent
 from dpbandits.service.service import Service
-from dpbandits.service.serving import GRACE
+from dpbandits.service.serving import GRACE, traced
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.store import Database
 from dpbandits.service.tables import METADATA, states
@@ -518,6 +518,34 @@ def test_a_reward_is_written_nowhere(kind: str, zygote: Zygote, tmp_path: Path) 
             if len(trace) < 8 and where not in ("what was shown", str(server.log)):
                 continue  # short numbers occur by chance in large files
             assert trace not in text, f"{trace!r} is in {where}"
+
+
+def test_requests_are_traced_where_that_is_wanted(tmp_path: Path) -> None:
+    """A span tells the route and the status, and nothing of what was sent."""
+    pytest.importorskip("opentelemetry.instrumentation.asgi", reason="the extra telemetry is not installed")
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    kept = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    trace.set_tracer_provider(provider)
+    served_app = app(store=f"sqlite:///{tmp_path}/test.db", keys=tmp_path / "keys", tally=f"sqlite:///{tmp_path}/tally")
+    with TestClient(traced(served_app), base_url="http://test") as client:
+        create(client, policy="adap-ucb")
+        assert reward(client, decide(client)["token"], 0.123456789) == "accepted"
+    spans = kept.get_finished_spans()
+    codes = [span.attributes.get("http.status_code") for span in spans if span.attributes]
+    assert {200, 201} <= set(codes), [span.to_json() for span in spans]
+    assert "0.123456789" not in "".join(span.to_json() for span in spans)
+
+
+def test_without_it_nothing_of_it_is_loaded() -> None:
+    code = "import sys, dpbandits.service.serving; print('opentelemetry.instrumentation' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found.strip() == "False"
 
 
 def test_it_can_be_mounted_in_another_app(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ HARMLESS = {
 }
 #: Names in a module that can change what another name means, or what a function does.
 CHANGERS = {
-    *("globals", "locals", "vars", "setattr", "delattr", "exec", "eval", "compile", "__import__", "modules", "reload"),
+    *("globals", "locals", "vars", "setattr", "delattr", "exec", "eval", "__import__", "modules", "reload"),
     *("__dict__", "__globals__", "f_globals", "f_locals", "__builtins__", "__setattr__", "__delattr__", "attrgetter"),
     *("__getattribute__", "importlib", "runpy", "ctypes", "gc", "mock", "settrace", "setprofile"),
 }

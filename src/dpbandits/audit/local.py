@@ -244,6 +244,9 @@ class DeviceNoise(SymbolicNoise):
             raise Refused("uniform numbers are drawn as an array")
         return self.log.draw()
 
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        raise Refused("respond draws normal noise, which is not followed")
+
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         """A uniform number between two others."""
         return self.random(size) * (high - low) + low

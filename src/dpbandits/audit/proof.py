@@ -16,7 +16,19 @@ from dpbandits.audit.functions import stand_ins
 from dpbandits.audit.kinds import check_kind
 from dpbandits.audit.memory import cells, check, check_apart, copied, named_arrays, public, same, symbolic
 from dpbandits.audit.reading import FEEDS, changed_names, classes, read_agent, read_curator, substituted
-from dpbandits.audit.symbols import REWARD, Accounts, Count, Num, Poison, Refused, SymbolicNoise, Used, Varies, added
+from dpbandits.audit.symbols import (
+    REWARD,
+    Accounts,
+    Count,
+    Deviations,
+    Num,
+    Poison,
+    Refused,
+    SymbolicNoise,
+    Used,
+    Varies,
+    added,
+)
 from dpbandits.audit.watch import beat
 from dpbandits.policies.policy import Policy
 
@@ -34,7 +46,7 @@ UNKNOWN = Varies(2, 0, {(-1, 0): 1})
 class Proof(NamedTuple):
     """The largest cost of a reward, and over what it was found."""
 
-    epsilon: float  # the sum of its costs; infinite if something is not under noise
+    epsilon: float  # the sum of its costs; infinite if something is not under noise, or under normal noise
     costs: frozenset[tuple[float, ...]]  # of all rewards
     how: str  # all choices were covered
     horizon: int  # up to which they were
@@ -42,6 +54,9 @@ class Proof(NamedTuple):
     text: str  # where the largest cost occurs
     tight: bool  # whether epsilon is reached for these choices, and not only an upper bound
     on_grid: bool  # whether it holds for exact noise too
+    leaks: bool  # whether something is not under noise
+    fixed: bool  # whether a reward's costs are fixed beforehand, whatever is chosen; a choice may still end them early
+    stints: bool = False  # whether ``horizon`` bounds each stint, and not all rounds
 
 
 class State(NamedTuple):
@@ -144,22 +159,32 @@ def _show(state: State, before: list[Any]) -> None:
 
 def _proof(logs: Iterable[Accounts], how: str, horizon: int, complete: bool, arms: int = 1) -> Proof:
     """The worst of these logs. Rewards are numbered by round, or by round and arm."""
-    worst, text, tight, on_grid, every = 0.0, "nothing is released", True, True, set()
+    worst, text, tight, on_grid, leaks = 0.0, "nothing is released", True, True, False
+    every: dict[int, set[tuple[float, ...]]] = {}
     for log in logs:
-        on_grid = on_grid and log.on_grid
+        on_grid, leaks = on_grid and log.on_grid, leaks or log.leak is not None
         by_reward: dict[int, tuple[float, ...]] = {}
         for (_, number, _), costs in log.costs.items():
             by_reward[number] = (*by_reward.get(number, ()), *costs)
-        every |= set(by_reward.values())
         for number, costs in by_reward.items():
-            total = math.fsum(costs)
+            every.setdefault(number, set()).add(costs)
+            total = math.inf if any(isinstance(cost, Deviations) for cost in costs) else math.fsum(costs)
             if total > worst:
                 worst, tight = total, log.tight
                 text = f"reward {number // arms + 1} is under {len(costs)} noises, and loses "
                 text += " + ".join(f"{cost:.4g}" for cost in costs[:12]) + (" + .." if len(costs) > 12 else "")
+                text += " standard deviations" if math.isinf(total) else ""
         if log.leak is not None and not math.isinf(worst):
             worst, text, tight = math.inf, log.leak, log.tight
-    return Proof(worst, frozenset(every), how, horizon, complete, text, tight, on_grid)
+    fixed = all(_one_after_another(choices) for choices in every.values())
+    costs_of_all = frozenset(costs for choices in every.values() for costs in choices)
+    return Proof(worst, costs_of_all, how, horizon, complete, text, tight, on_grid, leaks, fixed)
+
+
+def _one_after_another(choices: set[tuple[float, ...]]) -> bool:
+    """Whether these are the beginnings of one sequence."""
+    longest = max(choices, key=len)
+    return all(costs == longest[: len(costs)] for costs in choices)
 
 
 def one_by_one(start: State, arms: int, horizon: int) -> Proof:
@@ -196,9 +221,11 @@ def each_arm_alone(start: State, arms: int, horizon: int) -> Proof | None:
       may be overwritten, and must not be used before.
     """
     found: list[Accounts] = []
+    by_stint = True
     try:
         for arm in range(arms):
             logs = _alone(start, arm, arms, horizon, stints=False, dead=set())
+            by_stint = by_stint and logs is None
             dead: set[int] = set()
             while logs is None:
                 known = len(dead)
@@ -208,7 +235,8 @@ def each_arm_alone(start: State, arms: int, horizon: int) -> Proof | None:
             found += logs
     except Used:
         return None
-    return _proof(found, "every sequence of arms and ends of stints, by each arm alone", horizon, True)
+    proof = _proof(found, "every sequence of arms and ends of stints, by each arm alone", horizon, True)
+    return proof._replace(stints=by_stint)
 
 
 def _alone(start: State, arm: int, arms: int, horizon: int, *, stints: bool, dead: set[int]) -> list[Accounts] | None:
@@ -369,7 +397,10 @@ def all_arms_at_once(start: State, arms: int, horizon: int) -> Proof | None:
 def _merged(before: State, played: list[State], t: int) -> State | None:
     """The memory that stands for all of ``played``; None if there is none."""
     log = played[0].log.copy()
-    if any(child.log.scales != log.scales or child.log.leak != before.log.leak for child in played):
+    if any(
+        (child.log.scales, child.log.normal) != (log.scales, log.normal) or child.log.leak != before.log.leak
+        for child in played
+    ):
         return None
     log.where = f"round {t + 1}"
     made = State(copied(played[0].curator), log, before.tape)

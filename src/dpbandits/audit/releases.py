@@ -27,7 +27,16 @@ from dpbandits.privacy.ledger import Ledger, LedgerError
 from dpbandits.privacy.renyi import laplace_rdp, rdp_to_dp
 from dpbandits.simulation.loop import play_stint
 
-__all__ = ["RewardLoss", "Step", "accounted", "enter_all", "losses", "played"]
+__all__ = [
+    "RewardLoss",
+    "Step",
+    "accounted",
+    "accounted_adaptively",
+    "accounted_by_zcdp",
+    "enter_all",
+    "losses",
+    "played",
+]
 
 SEED = 5  # of the numbers that replace noisy sums; any seed would do
 
@@ -136,8 +145,37 @@ def accounted(costs: Iterable[float], delta: float) -> float:
     pure = math.fsum(each)
     if delta == 0.0 or not 0.0 < pure < math.inf:
         return pure
-    renyi = rdp_to_dp(lambda order: float(np.sum(laplace_rdp(each, order))), delta)
-    return min(pure, heterogeneous(each, delta), renyi)
+    return min(pure, heterogeneous(each, delta), accounted_adaptively([each], delta))
+
+
+def accounted_adaptively(choices: Iterable[Iterable[float]], delta: float) -> float:
+    """The epsilon at ``delta`` if what was released decides which of these losses come next.
+
+    Optimal composition is about losses that are fixed beforehand. The largest Rényi divergence of the choices bounds
+    that of every adaptive one, order by order (Feldman & Zrnic 2021, Theorem 3.1).
+
+    >>> round(accounted_adaptively([[0.1] * 100, [0.9]], 1e-6), 3), accounted_adaptively([[0.5], [0.2, 0.1]], 0.0)
+    (4.984, 0.5)
+    """
+    every = [np.asarray([*costs], np.float64) for costs in choices]
+    pure = max((math.fsum(costs) for costs in every), default=0.0)
+    if delta == 0.0 or not 0.0 < pure < math.inf:
+        return pure
+    return min(pure, rdp_to_dp(lambda order: max(float(np.sum(laplace_rdp(c, order))) for c in every), delta))
+
+
+def accounted_by_zcdp(choices: Iterable[Iterable[float]], delta: float) -> float:
+    """The epsilon at ``delta`` under normal noise, by zCDP: half the largest sum of the squares of these costs.
+
+    A pure loss of c is c^2/2-zCDP as well (Bun & Steinke 2016, Propositions 1.3 and 1.4).
+
+    >>> round(accounted_by_zcdp([[0.1]], 1e-6), 3), accounted_by_zcdp([[0.1]], 0.0)
+    (0.531, inf)
+    """
+    rho = max((0.5 * math.fsum(cost * cost for cost in costs) for costs in choices), default=0.0)
+    if rho == 0.0 or delta == 0.0:
+        return math.inf if rho else 0.0
+    return rho + 2.0 * math.sqrt(-rho * math.log(delta))
 
 
 def played(policy: Policy, rewards: Sequence[float], seed: int) -> tuple[Step, ...]:

@@ -22,6 +22,7 @@ from dpbandits.audit.refusals import Refused, Used
 __all__ = [
     "Accounts",
     "Count",
+    "Deviations",
     "Num",
     "Poison",
     "Refused",
@@ -310,6 +311,12 @@ def span(form: Num) -> tuple[float, float]:
     return low, form.const + float(sum(c for c in coefficients if c > 0))
 
 
+class Deviations(float):
+    """A cost under normal noise: by how many standard deviations it moves."""
+
+    __slots__ = ()
+
+
 class Accounts:
     """What is public, and what each reward has paid for it.
 
@@ -317,13 +324,15 @@ class Accounts:
     the same. It is found form by form: the form's own new noise takes up what the other noises leave. If a form has no
     new noise, it must come out even, or it reveals the reward. Along every path the map from noise to shifted noise has
     Jacobian 1. So the loss of reward i is at most the sum of |shift[j][i]| / scale_j, also if later steps depend on
-    what is public. Where every form has one new noise, the sum is reached.
+    what is public. Where every form has one new noise, the sum is reached. For normal noise the same quotients are
+    standard deviations, and half the sum of their squares is the loss in zCDP (Bun & Steinke 2016), which is additive.
     """
 
     strict = True  # numbers that are not finite are refused
 
     def __init__(self) -> None:
         self.scales: list[float] = []
+        self.normal: set[int] = set()  # which noises are normal; the others are Laplace noises
         self.shift: dict[int, dict[Term, Exact]] = {}
         self.costs: dict[Term, tuple[float, ...]] = {}
         self.peaks: list[float] = []  # of the public numbers
@@ -337,7 +346,8 @@ class Accounts:
     def copy(self) -> Accounts:
         """The same knowledge, for another path."""
         other = Accounts()
-        other.scales, other.shift, other.costs = list(self.scales), dict(self.shift), dict(self.costs)
+        other.scales, other.normal = list(self.scales), set(self.normal)
+        other.shift, other.costs = dict(self.shift), dict(self.costs)
         other.peaks, other.leak = list(self.peaks), self.leak
         other.tight, other.on_grid = self.tight, self.on_grid
         return other
@@ -346,9 +356,11 @@ class Accounts:
         """A reward of which nothing is known."""
         return Num(self, 0.0, 1, {(REWARD, number, ""): 1}, 1.0, grid=False)
 
-    def noise(self, scale: float) -> Num:
-        """A new Laplace noise."""
+    def noise(self, scale: float, normal: bool = False) -> Num:
+        """A new Laplace noise, or a normal one."""
         self.scales.append(scale)
+        if normal:
+            self.normal.add(len(self.scales) - 1)
         return Num(self, 0.0, 1, {(NOISE, len(self.scales) - 1): 1}, scale, noisy=True)
 
     def release(self, form: Num, seen: bool = True) -> Num:
@@ -386,7 +398,8 @@ class Accounts:
                 self.on_grid = False
             if not term[2]:
                 self._reveal("there is no clamp on", {term: 1})
-            self.costs[term] = (*self.costs.get(term, ()), float(abs(moved)) / scale)
+            cost = float(abs(moved)) / scale
+            self.costs[term] = (*self.costs.get(term, ()), Deviations(cost) if pivot in self.normal else cost)
 
     def _reveal(self, what: str, need: Mapping[Term, Exact]) -> None:
         if self.leak is None:
@@ -433,23 +446,31 @@ class Accounts:
 
 
 class SymbolicNoise:
-    """In the place of a curator's source of noise: Laplace noise, one number at a time, and nothing else."""
+    """In the place of a curator's source of noise: Laplace or normal noise, one number at a time, and nothing else."""
 
     def __init__(self, log: Accounts) -> None:
         self.log = log
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Noise of this scale around ``loc``."""
-        if size is not None:
-            raise Refused("noise is drawn as an array")
-        if isinstance(scale, Num):
-            raise Refused("the scale of the noise depends on rewards, on noise or on what was released")
-        if isinstance(scale, Poison):
-            scale.used()
-        scale = float(scale)
-        if not 0.0 < scale < math.inf:
-            raise Refused(f"the scale of the noise is {scale:g}")
-        return self.log.noise(scale) + loc
+        """Laplace noise of this scale around ``loc``."""
+        return self.log.noise(_scale(scale, size)) + loc
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Normal noise of this standard deviation around ``loc``."""
+        return self.log.noise(_scale(scale, size), normal=True) + loc
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise Refused(f"the curator's noise is not Laplace noise, but {name}")
+        raise Refused(f"the curator's noise is not Laplace or normal noise, but {name}")
+
+
+def _scale(scale: Any, size: Any) -> float:
+    if size is not None:
+        raise Refused("noise is drawn as an array")
+    if isinstance(scale, Num):
+        raise Refused("the scale of the noise depends on rewards, on noise or on what was released")
+    if isinstance(scale, Poison):
+        scale.used()
+    scale = float(scale)
+    if not 0.0 < scale < math.inf:
+        raise Refused(f"the scale of the noise is {scale:g}")
+    return scale

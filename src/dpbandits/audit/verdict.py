@@ -28,10 +28,12 @@ class Verdict:
 
     ``epsilon`` is the worst case in the domain if the claim is proved, a lower bound on it if the claim is violated or
     attacked (with this ``confidence``), and None if nothing is known. ``released`` is the worst case for an adversary
-    who sees every release; it is given if the view is actions.
+    who sees every release; it is given if the view is actions. ``covered`` says for how many rounds a proof holds;
+    ``horizon`` is the rounds that ``epsilon`` was computed for, which are fewer if the view is actions.
 
-    >>> print(Verdict("proved", "adap-ucb", 1.0, 0.0, 0.99, "exact", "actions", 8, "all rewards"))
-    adap-ucb: proved
+    >>> covered = "for up to 64 rounds"
+    >>> print(Verdict("proved", "adap-ucb", 1.0, 0.0, 0.99, "exact", "actions", 8, "all rewards", covered=covered))
+    adap-ucb: proved for up to 64 rounds
     claim       epsilon 1
     worst case  epsilon 0.99 (exact, actions)
     horizon     8 rounds
@@ -54,6 +56,7 @@ class Verdict:
     settings: dict[str, Any] = field(default_factory=dict)  # of the policy
     seed: int | None = None
     reason: str = ""  # why there is no proof
+    covered: str = ""  # for how many rounds a proof holds, in words
 
     @property
     def violated(self) -> bool:
@@ -88,7 +91,8 @@ class Verdict:
 
     def __str__(self) -> str:
         delta = f", delta {self.delta:.3g}" if self.delta else ""
-        lines = [f"{self.subject}: {self.verdict}", f"claim       epsilon {self.claim:g}{delta}"]
+        covered = f" {self.covered}" if self.covered and self.verdict in (PROVED, VACUOUS) else ""
+        lines = [f"{self.subject}: {self.verdict}{covered}", f"claim       epsilon {self.claim:g}{delta}"]
         if self.epsilon is not None:
             what = "worst case" if self.verdict in (PROVED, VACUOUS) else "at least  "
             size = "infinite" if math.isinf(self.epsilon) else f"{self.epsilon:.6g}"

@@ -12,9 +12,10 @@ from dpbandits.audit import actions, answers, local, witness
 from dpbandits.audit.kinds import of_package
 from dpbandits.audit.proof import Proof, prove
 from dpbandits.audit.reading import Looks, changed_names
-from dpbandits.audit.releases import accounted
+from dpbandits.audit.refusals import Refused, Used
+from dpbandits.audit.releases import accounted, accounted_adaptively, accounted_by_zcdp
 from dpbandits.audit.subjects import claim_of, same_part, subject, try_out, users_fault, with_arms
-from dpbandits.audit.symbols import Refused, Used
+from dpbandits.audit.symbols import Deviations
 from dpbandits.audit.verdict import NOT_REFUTED, PROVED, REFUSED, ROUNDING, VACUOUS, VIOLATED, Verdict
 from dpbandits.audit.watch import rest, watched
 from dpbandits.checks import at_least, known
@@ -28,7 +29,7 @@ from dpbandits.privacy.users import delta_of_reward, of_response, of_reward
 __all__ = ["verify"]
 
 ROUNDS = 64  # for which releases are verified, unless a horizon is given
-DELTA_ROUNDS = 2000  # the same for claims with a delta, whose releases are rare
+DELTA_ROUNDS = 2000  # the same for claims with a delta, unless a stint releases as a whole: other releases are rare
 MOST_ROUNDS = 20_000
 ARMS = (2, 3, 5)
 MOST_ARMS_ROUNDS = 24  # rounds with more than three arms
@@ -123,7 +124,8 @@ class Known(NamedTuple):
 
 def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: float) -> Verdict:
     most = math.inf if policy.horizon is None else policy.horizon
-    rounds = horizon or int(min(DELTA_ROUNDS if delta else ROUNDS, most))
+    rare = delta > 0.0 and not getattr(policy.curator, "by_stint", False)
+    rounds = horizon or int(min(DELTA_ROUNDS if rare else ROUNDS, most))
     if rounds > most:
         raise InputError("horizon", f"must be at most {most}, for which {policy.name} was made, got {rounds}")
     if rounds > MOST_ROUNDS:
@@ -144,6 +146,7 @@ def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: fl
         rounds,
         _domain(found, delta, rewards),
         reason=found.reason,
+        covered=_covered(found),
     )
     kept = worst <= claim * (1.0 + ROUNDING)
     if kept and not found.reason and all(proof.complete for _, proof in found.proofs):
@@ -162,9 +165,23 @@ def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: fl
 
 def _accounted(proof: Proof, delta: float) -> float:
     """The epsilon of a proof at this delta."""
-    if not delta or math.isinf(proof.epsilon):
+    if not delta or proof.leaks:
         return proof.epsilon
+    if any(isinstance(cost, Deviations) for costs in proof.costs for cost in costs):
+        return accounted_by_zcdp(proof.costs, delta)
+    if not proof.fixed:
+        return accounted_adaptively(proof.costs, delta)
     return max((accounted(costs, delta) for costs in proof.costs), default=0.0)
+
+
+def _covered(found: Known) -> str:
+    """For how many rounds the proofs hold, in words."""
+    if not found.proofs:
+        return ""
+    rounds = max(proof.horizon for _, proof in found.proofs)
+    fewer = [f"{proof.horizon:,} with {arms} arms" for arms, proof in found.proofs if proof.horizon < rounds]
+    each = "any number of stints of " if all(proof.stints for _, proof in found.proofs) else ""
+    return f"for {each}up to {rounds:,} rounds" + (f" ({', '.join(fewer)})" if fewer else "")
 
 
 def _proofs(policy: Policy, rounds: int) -> Known:
@@ -207,10 +224,12 @@ def _domain(found: Known, delta: float, rewards: int) -> str:
     changes = "one" if rewards == 1 else f"{rewards}, whose losses add up"
     arms = ", ".join(f"{arms} arms for {proof.horizon} rounds" for arms, proof in found.proofs)
     how = f", accounted at delta {delta:.3g}" if delta else ""
+    costs = [cost for _, proof in found.proofs for every in proof.costs for cost in every]
+    noise = "normal" if any(isinstance(cost, Deviations) for cost in costs) else "Laplace"
     ways = ", or ".join(sorted({proof.how for _, proof in found.proofs}))
     return (
         f"an adversary who sees every release{how}; every reward, also NaN and infinite ones, and every change of "
-        f"{changes}; {ways}; {arms}; one reward at a time; Laplace noise on real numbers, or exact noise"
+        f"{changes}; {ways}; {arms}; one reward at a time; {noise} noise on real numbers, or exact noise"
     )
 
 
@@ -378,6 +397,7 @@ def _verify_one(policy: Policy, levels: list[float], own: bool, delta: float) ->
         domain=domain,
         witness={"rewards": [law.reward for law in pair.laws], "responses": [str(law) for law in pair.laws]},
         reason="the response hardly depends on the reward" if word == VACUOUS else "",
+        covered="for each response, in every round",
     )
 
 

@@ -135,6 +135,9 @@ class ChosenNoise(SymbolicNoise):
             raise Refused(f"the scale of the noise is {scale:g}")
         return self.log.noise(scale) + loc
 
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        raise Refused("plays are compared on Laplace noise, and the curator's noise is normal")
+
 
 class Chance:
     """The agent's chance; ``asked`` says whether it used it."""

@@ -46,7 +46,7 @@ class Interval(Released, IntervalFields):
     A mean is released when the count *reaches* a new release point, and kept. (As printed it is drawn anew in every
     round in which an arm's count is a multiple of the interval, which is not private.)
 
-    >>> curator = Interval.start(2, epsilon=1.0, delta=math.exp(-10), v=1.1, schedule="constant")
+    >>> curator = Interval.start(2, epsilon=1.0, delta=4.5399929762484854e-05, v=1.1, schedule="constant")
     >>> int(curator.release_points[0])
     253
     """

@@ -16,10 +16,10 @@ from dpbandits.simulation.stops import Stops
 
 __all__ = ["Knowing", "know"]
 
-TESTS = 100  # runs, at least
+TESTS = 100  # runs, at least, where rewards are drawn in bulk
 SHARE = 0.95  # of the tests that end within the number of users that is said
 LONGER = 10  # each time that too few tests have ended, they are played this many times as long
-BULK, ONE_BY_ONE = 10**12, 10**8  # rounds of all runs together: where rewards are drawn in bulk, and where they are not
+BULK, ONE_BY_ONE = 10**12, 3 * 10**7  # rounds of all runs: drawn in bulk, and not
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def know(question: Question, trust: str, epsilon: float, workers: int | None = N
 def _test(question: Question, name: str, trust: str, epsilon: float, workers: int | None) -> Knowing:
     scale = 1.0 / (1.0 - float(question.refuse))
     bulk = question.arms.binary or trust == "local"
-    runs = max(question.runs, TESTS)
+    runs = max(question.runs, TESTS) if bulk else question.runs
     most = (BULK if bulk else ONE_BY_ONE) // runs
     horizon = min(max(question.told, len(question.arms)), most)
     while True:

@@ -14,9 +14,10 @@ from typing import Any
 import sqlalchemy as sa
 import structlog
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dpbandits.errors import InputError
+from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.service import access
 from dpbandits.service.app import App
 from dpbandits.service.logs import configure
@@ -24,12 +25,13 @@ from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.store import Database
 
-__all__ = ["check", "serve", "worker"]
+__all__ = ["check", "serve", "traced", "worker"]
 
 log = structlog.get_logger("dpbandits")
 
 SETTINGS = "DPBANDITS_SERVING"  # how the processes of a server are told their settings
 GRACE = 10  # seconds that open connections get when the server stops
+MOST_PARTS = 16  # that wait to be sent together
 PATIENCE = 60  # seconds after which a worker that does not answer is replaced; on a busy machine it starts slowly
 
 
@@ -80,6 +82,8 @@ class _Joined:
         if not self._parts:
             self._loop.call_soon(self._send)
         self._parts.append(data)
+        if len(self._parts) > MOST_PARTS:
+            self._send()
 
     def _send(self) -> None:
         if self._parts:
@@ -148,7 +152,7 @@ def serve(settings: ServerSettings) -> None:
     uvicorn.run(lambda: _told(service), factory=True, **options)
 
 
-def worker() -> App:
+def worker() -> ASGIApp:
     """One of several processes."""
     settings = ServerSettings.model_validate_json(os.environ[SETTINGS])
     configure(settings.log_format)
@@ -156,9 +160,22 @@ def worker() -> App:
     return _told(Service(settings))
 
 
-def _told(service: Service) -> App:
+def _told(service: Service) -> ASGIApp:
     _end_streams(service)
-    return App(service)
+    return traced(App(service)) if service.settings.telemetry else App(service)
+
+
+def traced(app: App) -> ASGIApp:
+    """The app with a span for every request: its route and its status, and no body. Only this imports OpenTelemetry.
+
+    Where spans go is set by OpenTelemetry's own ``OTEL_*`` variables, as with ``opentelemetry-instrument``.
+    """
+    try:
+        from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
+    except ImportError:
+        raise MissingExtraError("opentelemetry-instrumentation-asgi", "telemetry") from None
+    wrapped: ASGIApp = OpenTelemetryMiddleware(app, exclude_spans=["receive", "send"])
+    return wrapped
 
 
 def _settle() -> None:

@@ -38,6 +38,7 @@ class ServerSettings(BaseSettings):
     workers: int = Field(1, ge=1, le=64, description="Processes; more than 1 needs PostgreSQL.")
     log_format: Literal["json", "console"] = "console"
     access_log: bool = Field(False, description="Whether every request is logged, and not only those that fail.")
+    telemetry: bool = Field(False, description="Whether requests are traced with OpenTelemetry.")
     max_body: int = Field(1_048_576, ge=1024, description="The largest request, in bytes.")
     rate_limit: float | None = Field(None, gt=0, description="Requests a second, for each key or address.")
     allow_origins: list[str] = Field(
