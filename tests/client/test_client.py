@@ -405,6 +405,22 @@ def test_the_thread_sends_by_itself_and_after_a_fork(world: World) -> None:
     assert len(set(world.server.sent)) == 2
 
 
+def test_the_thread_does_not_spin_while_nothing_can_be_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full still lets us read that something is due."""
+    looks: list[float] = []
+
+    def full(*_: Any) -> Any:
+        looks.append(time.monotonic())
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with Client(world.server.url, store=world.store) as client:
+        monkeypatch.setattr("dpbandits.client.outbox.Outbox.claim", full)
+        client.decide("shop", otherwise=0, after=0.01)
+        time.sleep(0.5)
+        assert 1 <= len(looks) <= 5
+    assert world.server.sent == []
+
+
 def test_a_rude_observer_changes_nothing(world: World) -> None:
     def rude(event: dict[str, Any]) -> None:
         raise RuntimeError("rude")

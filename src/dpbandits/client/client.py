@@ -16,6 +16,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -46,6 +47,8 @@ FINAL = ("accepted", "duplicate", "conflict", "late", "unknown", "invalid")
 
 #: The disk is full or read-only, the file is locked or damaged: nothing can be kept.
 NO_STORE = (sqlite3.Error, OSError, InputError)
+
+_NOTHING = object()
 
 _chance = random.SystemRandom().random
 
@@ -197,18 +200,21 @@ class Client:
         """Send what is due. It happens by itself. With ``again``, what failed before is tried at once."""
         self._flush(again, lambda: False)
 
-    def _flush(self, again: bool, ended: Callable[[], bool]) -> None:
+    def _flush(self, again: bool, ended: Callable[[], bool]) -> bool:
+        """Whether the store works."""
         with self._sending:
             drawn: list[dict[str, Any]] = []
 
             def draw(waiting: Waiting) -> str:
-                reported = waiting.decision in self._heard
-                reward = self._heard[waiting.decision] if reported else waiting.otherwise
-                if reward is None and not reported:
-                    return ""
+                reward = self._heard.get(waiting.decision, _NOTHING)
+                reported = reward is not _NOTHING
+                if not reported:
+                    reward = waiting.otherwise
+                    if reward is None:
+                        return ""
                 answer = _draw(waiting, reward)
-                drawn.append({"id": waiting.decision, "reward": as_float(reward), "reported": reported})
-                drawn[-1]["response"] = answer
+                event = {"id": waiting.decision, "reward": as_float(reward), "reported": reported, "response": answer}
+                drawn.append(event)
                 return answer
 
             try:
@@ -223,7 +229,8 @@ class Client:
                     if code == 0 or ended():  # no server: what is left is tried again with it
                         break
             except NO_STORE:
-                pass  # nothing can be kept now, so nothing is drawn and nothing is sent
+                return False  # nothing can be kept now, so nothing is drawn and nothing is sent
+        return True
 
     def close(self) -> None:
         """End the thread that sends. What is kept is sent by the next client with the same file."""
@@ -269,15 +276,12 @@ class Client:
     def _loop(self) -> None:
         while not self._closed:
             self._wake.clear()
-            self._flush(False, lambda: self._closed)
-            try:
-                following = self._outbox.next()
-            except NO_STORE:
-                wait = LEASE
-            else:
-                wait = LONGEST_SLEEP if following is None else following - self._clock()
-            if wait > 0.0:
-                self._wake.wait(min(wait, LONGEST_SLEEP))
+            wait = LEASE
+            if self._flush(False, lambda: self._closed):
+                with suppress(*NO_STORE):
+                    following = self._outbox.next()
+                    wait = LONGEST_SLEEP if following is None else following - self._clock()
+            self._wake.wait(max(0.0, min(wait, LONGEST_SLEEP)))
 
     # The observer
 
