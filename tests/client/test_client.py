@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from moody import BLOCK, Hand, Moody, Still, moody, until
 
-from dpbandits.client import Budget, Client, Decision
+from dpbandits.client import Budget, Client, ClientDecision
 from dpbandits.errors import InputError
 
 
@@ -55,7 +55,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 def test_an_answer_is_sent_when_it_is_due_with_the_bytes_that_were_kept(world: World) -> None:
     client = world.client()
     decision = client.decide("shop", otherwise=0, user="ann")
-    assert decision == Decision(decision.id, "shop", "green")
+    assert decision == ClientDecision(decision.id, "shop", "green")
     assert world.server.paths == ["/v1/experiments/shop/decisions"]
     assert world.server.asked == [{"decision": decision.id, "user": "ann"}]
     assert world.server.headers[0]["authorization"] == "Bearer dpb_key"

@@ -4,7 +4,7 @@ It uses only the standard library, so a device does not need numpy.
 """
 
 from dpbandits.client.budget import Budget, BudgetError
-from dpbandits.client.client import Client, Decision
+from dpbandits.client.client import Client, ClientDecision
 from dpbandits.client.device import Device
 from dpbandits.client.store import Store
 from dpbandits.exact import (
@@ -22,7 +22,7 @@ __all__ = [
     "Budget",
     "BudgetError",
     "Client",
-    "Decision",
+    "ClientDecision",
     "Device",
     "LaplaceCurator",
     "LocalCurator",

@@ -32,7 +32,7 @@ from dpbandits.errors import InputError
 from dpbandits.exact import Exactly, as_float, rational
 from dpbandits.exact.wire import encode
 
-__all__ = ["Client", "Decision"]
+__all__ = ["Client", "ClientDecision"]
 
 #: Seconds that a server has to take an answer.
 PATIENCE = 10.0
@@ -54,7 +54,7 @@ _chance = random.SystemRandom().random
 
 
 @dataclass(frozen=True)
-class Decision:
+class ClientDecision:
     """Which arm to play, and whether an answer will be sent.
 
     ``silent`` is None: an answer will be sent. Otherwise it says why none will. With ``budget``, ``cap``, ``trust`` and
@@ -82,7 +82,7 @@ class Client:
 
     >>> client = Client("http://localhost:9", store=os.devnull + "/none")
     >>> client.decide("banner", otherwise=0, fallback="red")
-    Decision(id='...', experiment='banner', arm='red', silent='storage', detail=...)
+    ClientDecision(id='...', experiment='banner', arm='red', silent='storage', detail=...)
     >>> client.close()
     """
 
@@ -121,7 +121,7 @@ class Client:
         user: str | None = None,
         level: str | None = None,
         after: float | None = None,
-    ) -> Decision:
+    ) -> ClientDecision:
         """A decision, which will be answered whatever happens.
 
         ``otherwise`` is the reward that stands for "nothing happened", as 0 for clicks: it is answered when no report
@@ -134,7 +134,7 @@ class Client:
         if after is not None and not 0.0 < after < math.inf:
             raise InputError("after", f"must be positive seconds, got {after!r:.80}")
         asked, name, person = self._clock(), secrets.token_hex(16), user or ""
-        instead = Decision(name, experiment, fallback)
+        instead = ClientDecision(name, experiment, fallback)
         try:
             self._outbox.budget(person)
         except NO_STORE as error:
@@ -162,15 +162,15 @@ class Client:
         self._run()
         return self._decided(made, block, due, person)
 
-    def report(self, decision: Decision | str, reward: object) -> bool:
+    def report(self, decision: ClientDecision | str, reward: object) -> bool:
         """What happened: the answer is drawn and kept now, and sent when it is due. It sends nothing itself.
 
         True: this report stands. False: an answer was already made, or none is awaited. A report that cannot be kept
         now is kept when the answer is due.
         """
-        if isinstance(decision, Decision) and decision.silent is not None:
+        if isinstance(decision, ClientDecision) and decision.silent is not None:
             return False
-        name = decision.id if isinstance(decision, Decision) else decision
+        name = decision.id if isinstance(decision, ClientDecision) else decision
         self._heard[name] = reward
         try:
             answer = self._outbox.make(name, lambda waiting: _draw(waiting, reward))
@@ -181,13 +181,13 @@ class Client:
             self._tell(type="drawn", id=name, reward=as_float(reward), reported=True, response=answer)
         return answer is not None
 
-    def current(self, experiment: str, user: str | None = None) -> Decision | None:
+    def current(self, experiment: str, user: str | None = None) -> ClientDecision | None:
         """The decision of a user in an experiment whose answer is not due yet, made here or by another process."""
         try:
             row = self._outbox.latest(user or "", experiment, self._clock())
         except NO_STORE:
             return None
-        return None if row is None else Decision(row.decision, row.experiment, row.arm)
+        return None if row is None else ClientDecision(row.decision, row.experiment, row.arm)
 
     def budget(self, user: str | None = None) -> Budget | None:
         """What a user will ever spend and has spent, or None where nothing can be kept."""
@@ -292,7 +292,9 @@ class Client:
             except Exception:  # an observer must not change what happens
                 return
 
-    def _decided(self, decision: Decision, block: Mapping[str, Any] | None, due: float | None, person: str) -> Decision:
+    def _decided(
+        self, decision: ClientDecision, block: Mapping[str, Any] | None, due: float | None, person: str
+    ) -> ClientDecision:
         if self._observer is not None:
             self._tell(type="decided", decision=decision, curator=block, due=due, budget=self.budget(person))
         return decision
@@ -304,8 +306,8 @@ def _default() -> Path:
 
 
 def _read(
-    instead: Decision, status: int, answer: Any, trust: str
-) -> tuple[Decision, tuple[dict[str, Any], str] | None]:
+    instead: ClientDecision, status: int, answer: Any, trust: str
+) -> tuple[ClientDecision, tuple[dict[str, Any], str] | None]:
     """What the server decided, with the curator and the token that an answer needs, if one is to be sent."""
     said = answer.get("detail", "") if isinstance(answer, dict) else ""
     if status != 200:

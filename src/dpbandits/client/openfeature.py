@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from dpbandits.client.client import Client, Decision
+from dpbandits.client.client import Client, ClientDecision
 from dpbandits.errors import MissingExtraError
 
 try:
@@ -119,7 +119,7 @@ class Provider(AbstractProvider):
     resolve_integer_details = resolve_float_details = resolve_object_details = resolve_boolean_details
 
 
-def _details(decision: Decision, default: str) -> FlagResolutionDetails[str]:
+def _details(decision: ClientDecision, default: str) -> FlagResolutionDetails[str]:
     """A decision in OpenFeature's words. Over budget the arm is the server's, and there is no error."""
     silent = decision.silent
     if silent in ("storage", "unreachable", "unreadable", "unknown", "refused"):
