@@ -80,8 +80,8 @@ def keeps_its_secrets(one: Visit) -> None:
     for request in one.requests:
         headers = {name: value for name, value in request.headers.items() if name != "user-agent"}
         # The server wrote the token and takes no other; its random letters may spell anything.
-        body = re.sub('"token":"[^"]*"', "", request.post_data or "")
-        everything = f"{request.url} {body} {headers}".lower()
+        told = re.sub('"token":"[^"]*"', "", request.post_data or "")
+        everything = f"{request.url} {told} {headers}".lower()
         assert not re.search("reward|click|like", everything), everything
         if request.method != "POST":
             assert request.post_data is None
