@@ -18,7 +18,7 @@ from dpbandits.curators import LocalBernoulli, interval
 from dpbandits.curators.intervals import noise, spread
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import attenuation, debias
-from dpbandits.numerics import unit
+from dpbandits.numerics import GRID, unit
 from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
 from dpbandits.service import health
@@ -192,16 +192,21 @@ def estimate(experiment: Experiment, state: LiveState, arm: int) -> dict[str, An
 
 
 def _estimated(experiment: Experiment, mean: float, ends: tuple[float, float] | None, n: float) -> dict[str, Any]:
+    """In the unit of the reward. Noise may bring the mean out of its range; the interval is made to hold it, too.
+
+    Rewards are rounded to a grid, which may move an end by as much.
+    """
     low, high = (0.0, 1.0) if experiment.range is None else experiment.range
     scale = high - low
-    found: dict[str, Any] = {
+    both = None if ends is None else [min(ends[0], mean) - 1.0 / GRID, max(ends[1], mean) + 1.0 / GRID]
+    said: dict[str, Any] = {
         "mean": low + scale * mean,
-        "interval": None if ends is None else [low + scale * end for end in ends],
+        "interval": None if both is None else [low + scale * end for end in both],
         "confidence": 1.0 - MISSED,
         "of": "the logistic function of the reward" if experiment.range is None else "the reward",
         "responses": n,
     }
-    return found if ends is not None else found | {"note": NO_INTERVAL}
+    return said if both is not None else said | {"note": NO_INTERVAL}
 
 
 def holdout(connection: Connection, experiment: Experiment) -> dict[str, Any] | None:
