@@ -95,7 +95,7 @@ def tied(epsilon: str) -> dict[str, list[int]]:
 #: What servers tell clients to do: the mechanism, the range of rewards, and whether any reward is allowed.
 BLOCKS: tuple[dict[str, Any], ...] = tuple(
     {"mechanism": mechanism, "epsilon": "1/3", "range": ends, "sigmoid": sigmoid}
-    for mechanism in ("bernoulli", "laplace")
+    for mechanism in ("bernoulli", "laplace", "piecewise")
     for ends in (None, [0, 1], [-10, 10], [0.1, 0.7])
     for sigmoid in (False, True)
 )

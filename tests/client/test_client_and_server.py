@@ -56,6 +56,7 @@ LOCAL: list[dict[str, Any]] = [
     {"policy": "ldp-ucb-bs", "reward": {"kind": "unbounded"}},
     {"policy": "ldp-ucb-ls", "reward": {"kind": "unbounded"}},
     {"policy": "ldp-imed-b", "response_window": None},
+    {"policy": "ldp-imed-p", "reward": {"low": -5, "high": 20}},
     {"policy": "heldp-ucb-b", "levels": ["1/2", "2"], "options": {"epsilon_min": 0.5}},
     {"policy": "heldp-weighted-l", "levels": ["1/2", "2"]},
 ]
