@@ -45,6 +45,7 @@ MARKERS = ("", "o", "s", "^", "D", "v", "P")
 DASHED = (0, (5, 2))
 RESOLUTION = 300  # dots per inch
 KINDS = ("svg", "png", "pdf")
+LEGEND = 2.0  # inches for a legend beside the axes
 MOST_INSIDE = 5  # lines whose legend is inside the axes; more would be covered by some line
 
 Style = Literal["line", "dashed", "points"]
@@ -196,7 +197,8 @@ def plain_ticks(ax: Axes) -> None:
 def draw_panels(panels: Sequence[Panel], stem: Path, caption: str) -> list[Path]:
     """Save all panels as one figure; return the paths of the files."""
     columns = min(2, len(panels))
-    figure, axes = new_figure(math.ceil(len(panels) / columns), columns, (5.2, 3.8))
+    beside = LEGEND if any(len(panel.lines) > MOST_INSIDE for panel in panels) else 0.0
+    figure, axes = new_figure(math.ceil(len(panels) / columns), columns, (5.2 + beside, 3.8))
     chosen = looks(panels)
     for ax, panel in zip(axes, panels, strict=False):
         _draw_panel(ax, panel, chosen)

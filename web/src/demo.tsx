@@ -57,8 +57,8 @@ function Demo() {
         <div class="intro">
           <h1>The shop that keeps your secrets</h1>
           <p class="quiet">
-            The shop tries three banners and learns which one people click. It never learns whether <em>you</em> clicked: your browser answers with a
-            coin toss mixed in. Click, or do not, and watch what leaves.
+            The shop tries three banners and learns which one people click. It can never be sure whether <em>you</em> clicked: your browser answers
+            with a coin toss mixed in. Click, or do not, and watch what leaves.
           </p>
         </div>
         <Visit key={visitor} visitor={visitor} next={() => setVisitor((n) => n + 1)} />
