@@ -110,6 +110,7 @@ checkpoints = [10, 100]
 delay = "exponential(5)"
 loss = 0.1
 window = 50
+rewards_per_user = 3
 
 [[policy]]
 name = "heldp-ucb-b"
@@ -120,10 +121,20 @@ options = { epsilon_min = 1 }
 name = "ldp-ucb-l"
 epsilon = 2
 """
+COMPOSED = """
+arms = "0.9,0.6"
+horizon = 100
+rewards_per_user = 3
+user_delta = 1e-6
+
+[[policy]]
+name = "ldp-ucb-l"
+epsilon = 2
+"""
 
 
 def test_every_setting_of_a_simulation_can_stand_in_the_file(tmp_path: Path) -> None:
-    assert all(f"{name} = " in EVERY for name in settings()), "a new setting must be added here"
+    assert all(f"{name} = " in EVERY + COMPOSED for name in settings()), "a new setting must be added here"
     cells = read(write(tmp_path, EVERY)).cells
     one, two = (cell.simulation for cell in cells.values())
     common = {"horizon": 1000, "seed": 3, "reward_range": (0.0, 2.0), "arm_order": "given", "checkpoints": (10, 100)}
@@ -132,6 +143,9 @@ def test_every_setting_of_a_simulation_can_stand_in_the_file(tmp_path: Path) -> 
         assert simulation.arms.means == (1.0, 1.5)
         assert {name: getattr(simulation, name) for name in (*common, *late)} == {**common, **late}
     assert (one.levels, dict(one.options), two.epsilon) == (Levels.of([0, 1]), {"epsilon_min": 1}, 2.0)
+    (three,) = (cell.simulation for cell in read(write(tmp_path, COMPOSED)).cells.values())
+    assert [each.rewards_per_user for each in (one, two, three)] == [3, 3, 3]
+    assert three.user_delta == 1e-6
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
