@@ -11,6 +11,7 @@ import pytest
 
 import dpbandits as dp
 from dpbandits.agents import batches
+from dpbandits.agents.geometric import grown
 from dpbandits.curators import BatchLikelihood
 from dpbandits.numerics import d_eps, d_eps_slope, d_eps_upper
 from dpbandits.policies import lookup
@@ -101,5 +102,5 @@ def test_there_is_room_for_every_batch() -> None:
         policy: Any = dp.policies.dp_glr_imed(arms=2, epsilon=1.0, ratio=ratio, first=first)
         n, count = 0, 0
         while n < 2**53:
-            n, count = policy.agent.next(n), count + 1
+            n, count = grown(n, policy.agent.ratio, policy.agent.first), count + 1
         assert count == batches(ratio, first) == policy.curator.sums.shape[1]
