@@ -65,7 +65,7 @@ class Naive:
         self.window, self.now = window, 0.0
         self.made: list[Made] = []
         self.stint: Stint | None = None
-        counted = self.curator.counts_ahead and window < math.inf
+        counted = self.curator.counts_ahead and window < math.inf and not policy.traits.stops
         self.releases: Any = Counted(self) if counted else self.curator
 
     def waiting(self, arm: int) -> int:
