@@ -24,6 +24,7 @@ from dpbandits import plotting
 from dpbandits.cli import BAD_INPUT, DONE, NO, commands, main
 from dpbandits.experiments import figures
 from dpbandits.experiments.cells import Cell
+from dpbandits.planning import knowing
 from dpbandits.policies import lookup
 from dpbandits.simulation import runs
 from dpbandits.simulation.settings import Simulation
@@ -253,6 +254,8 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(runs.Player, "of", plain)
         patch.setattr(figures, "figures", lambda: (figures.Figure("ren2020", "fig1", SMALL),))
         patch.setattr(plotting, "RESOLUTION", 20)
+        for name, few in (("TESTS", 2), ("BULK", 8), ("ONE_BY_ONE", 8)):  # in plain Python, rounds are slow
+            patch.setattr(knowing, name, few)
         yield folder
 
 

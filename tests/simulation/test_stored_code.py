@@ -33,7 +33,7 @@ def start(cache: Path, *policies: str, first: str = "") -> subprocess.Popen[str]
 
 def outcomes(processes: list[subprocess.Popen[str]]) -> list[dict[str, int]]:
     """What each process counted, once all have ended; the error message of one that failed."""
-    printed = [process.communicate(timeout=300) for process in processes]
+    printed = [process.communicate(timeout=1200) for process in processes]
     for process, (_, err) in zip(processes, printed, strict=True):
         assert process.returncode == 0, err[-3000:]
     return [json.loads(out.splitlines()[-1]) for out, _ in printed]
