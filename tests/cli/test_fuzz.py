@@ -29,7 +29,7 @@ from dpbandits.policies import lookup
 from dpbandits.simulation import runs
 from dpbandits.simulation.settings import Simulation
 
-CALLS = 2000
+CALLS = 2100
 SLOW_CALLS = 20  # of plan, whose call takes seconds; commands that only refuse make up for the rest
 SECONDS = 30  # in which a call must have ended
 CAN_SAY_NO = ("audit", "plan", "reproduce")
