@@ -140,7 +140,7 @@ def test_interrupted_runs_are_kept() -> None:
         dp.simulate("ucb1", workers=1, progress=stop, **settings)  # type: ignore[arg-type]
     partial = caught.value.trace
     assert partial is not None
-    assert 3 <= partial.runs < 50
+    assert partial.runs >= 3, "a run that was finished is lost"
     whole = dp.simulate("ucb1", **settings)  # type: ignore[arg-type]
     assert np.array_equal(whole.pulls[: partial.runs], partial.pulls)
 

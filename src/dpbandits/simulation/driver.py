@@ -107,16 +107,21 @@ def simulate_all(
     started = time.perf_counter()  # compiling is part of the time that a user waits
     player = Player.of(simulation, engine)
     left = np.zeros(shape, np.int64)
+    finished: list[int] = []
 
-    def one(run: int) -> int:
+    def one(run: int) -> None:
         left[run] = player.play(run)
-        return run
+        finished.append(run)
 
-    finished = _spread(one, runs, workers, progress)
-    trace = Trace.of(simulation, left, time.perf_counter() - started, engine)
-    if len(finished) < runs:
-        raise Interrupted(trace.only(np.array(sorted(finished), np.int64)) if finished else None)
-    return trace
+    def trace() -> Trace:
+        return Trace.of(simulation, left, time.perf_counter() - started, engine)
+
+    try:
+        _spread(one, runs, workers, progress)
+    except KeyboardInterrupt:
+        kept = np.array(sorted(finished), np.int64)
+        raise Interrupted(trace().only(kept) if len(kept) else None) from None
+    return trace()
 
 
 def _options(policy: Any, options: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,24 +140,20 @@ def _number(name: str, value: Any) -> Any:
     return number(name, value) if isinstance(value, str) else value
 
 
-def _spread(one: Callable[[int], int], runs: int, workers: int, progress: Progress | None) -> list[int]:
-    """Do all runs on ``workers`` threads (compiled code releases the interpreter lock); the runs that were finished."""
-    finished: list[int] = []
+def _spread(one: Callable[[int], None], runs: int, workers: int, progress: Progress | None) -> None:
+    """Do all runs on ``workers`` threads: compiled code releases the interpreter lock."""
     stop = threading.Event()
 
-    def unless_stopped(run: int) -> int | None:
-        return None if stop.is_set() else one(run)
+    def unless_stopped(run: int) -> None:
+        if not stop.is_set():
+            one(run)
 
     pool = ThreadPoolExecutor(min(workers, runs))
     try:
-        for future in as_completed([pool.submit(unless_stopped, run) for run in range(runs)]):
-            run = future.result()
-            if run is not None:
-                finished.append(run)
+        for done, future in enumerate(as_completed([pool.submit(unless_stopped, run) for run in range(runs)]), 1):
+            future.result()
             if progress is not None:
-                progress(len(finished), runs)
-    except KeyboardInterrupt:
-        stop.set()
+                progress(done, runs)
     finally:
+        stop.set()
         pool.shutdown(wait=False, cancel_futures=True)  # a run that is under way is not waited for
-    return finished
