@@ -38,7 +38,7 @@ def test_every_policy_of_a_track_can_be_played_on_all_its_problems_and_in_its_ta
     cells, tails = dict(running._cells(track, size, [])), dict(running._tail_cells(track, size, []))
     assert {key[0] for key in cells} == {key[0] for key in tails} == contestants
     assert {key[1] for key in cells} == {problem.name for problem in track.problems}
-    assert {cell.runs for cell in tails.values()} == {size.tail_runs}
+    assert {cell.runs for cell in tails.values()} == {round(size.tail_runs * track.tail_share)}
 
 
 def test_every_problem_can_be_made_and_has_one_best_arm() -> None:

@@ -98,6 +98,7 @@ class Track:
     levels: tuple[str, ...] = ()
     tails: tuple[tuple[str, Setting], ...] = ()  # the cells that are played so often that rare disasters show
     problems: tuple[Challenge, ...] = PROBLEMS
+    tail_share: float = 1.0  # of the scale's runs for tails
     any_size: bool = False  # whether rewards may lie outside [0, 1]; policies that do not allow it clip them
 
     @property
@@ -131,6 +132,7 @@ TRACKS = (
         levels=(FIVE_LEVELS,),
         tails=(("large", 4.0), ("large", FIVE_LEVELS)),
         problems=UNBOUNDED,
+        tail_share=0.1,  # many policies, and noise of its own for every round
         any_size=True,
     ),
     Track("none", "Without privacy", "none", tails=(("two", None),)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -161,9 +162,10 @@ def _cells(track: Track, size: Scale, joined: Sequence[lookup.Factory]) -> Itera
 def _tail_cells(track: Track, size: Scale, joined: Sequence[lookup.Factory]) -> Iterator[tuple[Key, Cell]]:
     """Every policy of the track in its cells for tails: many runs of few rounds."""
     named = {problem.name: problem for problem in track.problems}
+    runs = math.ceil(size.tail_runs * track.tail_share)
     for name, factory, options in _contestants(track, joined):
         for problem, setting in track.tails:
-            cell = _cell(factory, options, named[problem], setting, size.tail_runs, [TAIL_HORIZON])
+            cell = _cell(factory, options, named[problem], setting, runs, [TAIL_HORIZON])
             if cell is not None:
                 yield (name, problem, setting), cell
 
