@@ -13,6 +13,7 @@ from dpbandits.benchmark.scores import TAIL, Scores
 from dpbandits.experiments.panels import Line, Panel, Table
 from dpbandits.experiments.report import Section
 from dpbandits.formats import amount
+from dpbandits.policies import lookup
 
 __all__ = ["markdown", "section"]
 
@@ -112,21 +113,21 @@ def _scores(scores: Scores) -> Table:
 
 def _tails(tails: Scores) -> list[Table]:
     """How badly runs go, in each of the cells for tails."""
-    columns = ["policy", "mean", "median", "99 %", "99.9 %", "largest", "disasters"]
+    columns = ["policy", "runs", "mean", "median", "99 %", "99.9 %", "largest", "disasters"]
     found = []
     for number, (problem, setting) in enumerate(tails.track.tails):
         here = tails.in_cell(problem, setting)
         rows = [
             [
                 entry.policy,
+                f"{entry.runs:,}",
                 f"{entry.mean:.4g} ± {entry.stderr:.2g}",
                 *map(amount, (entry.median, entry.q99, entry.q999, entry.largest)),
                 f"{10_000 * entry.disasters:.3g}",
             ]
             for entry in here
         ]
-        runs = max(entry.runs for entry in here)
-        title = f"{problem}, {said(setting)}: {runs:,} runs of {tails.horizon:,} rounds"
+        title = f"{problem}, {said(setting)}, {tails.horizon:,} rounds"
         notes = f"{title}. Disasters: runs in 10,000 that lost more than {TAIL:g} times the median."
         found.append(Table(f"tails-{number}", title, columns, rows, notes))
     return found
@@ -177,7 +178,7 @@ def markdown(found: Sequence[Scores], tails: Sequence[Scores], facts: dict[str, 
         f"({size.slow_horizon:,} for policies that work on every arm in every round), seed {facts['seed']}, "
         f"dpbandits {facts['dpbandits']}.",
         f"Runs of each policy in each cell, by what a simulated round costs: {_runs(size)}; {size.tail_runs:,} runs of "
-        f"{TAIL_HORIZON:,} rounds for the tails.",
+        f"{TAIL_HORIZON:,} rounds for the tails, or as many as their tables say.",
         f"Command: `dpbandits benchmark --scale {facts['scale']}`.",
         "",
         "## In short",
@@ -201,12 +202,22 @@ def markdown(found: Sequence[Scores], tails: Sequence[Scores], facts: dict[str, 
         f"The *performance profile* shows, for the {DRAWN} policies with the least *regret / best*, the share of cells",
         "in which a policy loses at most a factor times what the best one loses there.",
         "",
+        _not_pure(),
+        "Where a policy was played a few times only, its standard error is rough, and so is the line between a clear",
+        "winner and a tie.",
+        "",
         "Policies that find the best arm and stop (`adap-tt`, `dp-tt`, `ctb-tt`) are made to err rarely, not to lose",
         "little: [their page](howto/find-the-best-arm.md) has stopping times and errors.",
     ]
     for tail in tails:
         lines += _chapter([scores for scores in found if scores.track == tail.track], tail, figures)
     return "\n".join(lines) + "\n"
+
+
+def _not_pure() -> str:
+    """Which policies make a weaker promise than the others of their class."""
+    weaker = [f"`{name}`" for name in lookup.names() if lookup.sample(name).guarantee.delta > 0]
+    return f"Policies with (epsilon, delta)-privacy, a weaker promise than that of all others: {', '.join(weaker)}."
 
 
 def _chapter(found: Sequence[Scores], tail: Scores, figures: str) -> list[str]:

@@ -101,7 +101,7 @@ def _tails(tails: Scores, folder: Path, caption: str) -> list[Path]:
     style: dict[str, Any] = {"frameon": False, "fontsize": 7, "ncols": 4, "title": note, "title_fontsize": 7}
     figure.legend(handles, labels, loc="outside lower center", columnspacing=1, **style)
     runs = max(entry.runs for here in parts.values() for entry in here)
-    figure.suptitle(f"{tails.track.title}: how badly {runs:,} runs go", fontsize=10)
+    figure.suptitle(f"{tails.track.title}: how badly up to {runs:,} runs go", fontsize=10)
     return save(figure, folder / f"tails-{tails.track.name}")
 
 

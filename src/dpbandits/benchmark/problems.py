@@ -99,6 +99,7 @@ class Track:
     tails: tuple[tuple[str, Setting], ...] = ()  # the cells that are played so often that rare disasters show
     problems: tuple[Challenge, ...] = PROBLEMS
     tail_share: float = 1.0  # of the scale's runs for tails
+    slow_share: float = 1.0  # of these, for policies that work on every arm in every round
     any_size: bool = False  # whether rewards may lie outside [0, 1]; policies that do not allow it clip them
 
     @property
@@ -109,7 +110,14 @@ class Track:
 
 FIVE_LEVELS = "choice(0,0.2,1,2,100)"
 TRACKS = (
-    Track("central", "Central privacy", "central", epsilons=(0.1, 0.5, 2.0), tails=(("two", 0.5), ("C4", 0.5))),
+    Track(
+        "central",
+        "Central privacy",
+        "central",
+        epsilons=(0.1, 0.5, 2.0),
+        tails=(("two", 0.5), ("C4", 0.5)),
+        slow_share=0.1,
+    ),
     Track(
         "local",
         "Local privacy, one epsilon for all",

@@ -162,8 +162,9 @@ def _cells(track: Track, size: Scale, joined: Sequence[lookup.Factory]) -> Itera
 def _tail_cells(track: Track, size: Scale, joined: Sequence[lookup.Factory]) -> Iterator[tuple[Key, Cell]]:
     """Every policy of the track in its cells for tails: many runs of few rounds."""
     named = {problem.name: problem for problem in track.problems}
-    runs = math.ceil(size.tail_runs * track.tail_share)
     for name, factory, options in _contestants(track, joined):
+        share = track.tail_share * (track.slow_share if lookup.traits(factory).slow else 1.0)
+        runs = math.ceil(size.tail_runs * share)
         for problem, setting in track.tails:
             cell = _cell(factory, options, named[problem], setting, runs, [TAIL_HORIZON])
             if cell is not None:
