@@ -21,7 +21,9 @@ from dpbandits.policies import lookup
 PAGE = Path(__file__).parents[1] / "docs" / "howto" / "plan.md"
 BEGIN, END = "<!-- answers: written by tools/plan_answers.py -->", "<!-- end of answers -->"
 BANNERS: dict[str, Any] = {"best": 0.036, "gap": 0.006, "horizon": 200_000, "unit": "clicks", "runs": 8}
-LOSS, BUDGET, REFUSED = {"epsilon": 2}, {"epsilon": "0.2:5", "budget": "8%", "trust": "central"}, {"refuse": "20%"}
+LOSS: dict[str, Any] = {"epsilon": 2}
+REFUSED: dict[str, Any] = {"refuse": "20%"}
+BUDGET: dict[str, Any] = {"epsilon": "0.2:5", "budget": "8%", "trust": "central"}
 WORDS = {"central": "with a trusted server", "local": "without trust"}
 FOUR = {
     "Ren, Zhou, Liu & Shroff 2020",
