@@ -268,11 +268,11 @@ def _short(found: Sequence[Scores], tails: Sequence[Scores]) -> list[str]:
 
 
 def _problems(problems: Sequence[Challenge]) -> list[str]:
-    rows = []
+    lines = []
     for p in problems:
         clipped = f", range [{p.reward_range[0]:g}, {p.reward_range[1]:g}]" if p.reward_range else ""
-        rows.append([p.name, f"`{p.text}`{clipped}", p.why])
-    return _table(["problem", "arms", "why"], rows)
+        lines.append(f"* **{p.name}**: {p.why}: `{p.text}`{clipped}")
+    return lines
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
