@@ -99,7 +99,7 @@ SOURCES = {
         "linecache.cache[__file__] = (len(TEXT), None, TEXT.splitlines(True), __file__)\n",
     ),
     "other_signature": (
-        "does more with the curator",
+        "does more with the curator|bound again",
         "\nimport inspect\nCurator = Batch\n\n\nclass Peeks(NamedTuple):\n    arms: int\n\n"
         "    def act(self, releases, t, rng):\n        return int(releases[2][0] > 0.5), 1, NO_LINE\n\n\n"
         "KEYS = list(inspect.signature(Peeks.act).parameters.values())\n"

@@ -37,6 +37,8 @@ CHANGERS = {
     *("globals", "locals", "vars", "setattr", "delattr", "exec", "eval", "__import__", "modules", "reload"),
     *("__dict__", "__globals__", "f_globals", "f_locals", "__builtins__", "__setattr__", "__delattr__", "attrgetter"),
     *("__getattribute__", "importlib", "runpy", "ctypes", "gc", "mock", "settrace", "setprofile"),
+    *("sys", "inspect", "operator", "builtins", "pickle", "copyreg", "marshal", "threading", "signal", "atexit"),
+    *("methodcaller", "getmembers", "update_wrapper", "wraps", "Formatter", "register_at_fork"),
 }
 #: Attributes that, when they are set, change what a function or a class does.
 INNER = {"__code__", "__defaults__", "__kwdefaults__", "__class__", "__bases__", "__closure__", "cell_contents"}
@@ -129,8 +131,14 @@ def rebound(path: str) -> frozenset[str]:
             found.update(node.names)
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             found |= {"*"} if node.attr in INNER else {node.attr}
-        if set(_names(node)) & CHANGERS:
+        inside = isinstance(node, ast.FunctionDef) and any(
+            isinstance(n, ast.Attribute) and n.attr == "register" for line in node.body for n in ast.walk(line)
+        )
+        if inside or set(_names(node)) & CHANGERS:
             found.add("*")
+    direct = [n.func for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    if any(isinstance(n, ast.Name) and n.id == "getattr" and n not in direct for n in nodes):
+        found.add("*")
     return frozenset(found)
 
 
@@ -141,7 +149,8 @@ def _names(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Attribute):
         return [node.attr]
     if isinstance(node, ast.ImportFrom):
-        return [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+        module = (node.module or "").split(".")
+        return [*(() if module[0] == "dpbandits" else module), *(alias.name for alias in node.names)]
     if isinstance(node, ast.Import):
         return [name for alias in node.names for name in alias.name.split(".")]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":

@@ -16,22 +16,16 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dpbandits import numerics
+from dpbandits.audit.accounts import Accounts, SymbolicNoise, outcome
+from dpbandits.audit.counts import bare
 from dpbandits.audit.functions import stand_ins
 from dpbandits.audit.kinds import check_kind
 from dpbandits.audit.memory import cells, check, copied, named_arrays, symbolic
-from dpbandits.audit.reading import classes, read_curator, substituted
-from dpbandits.audit.symbols import (
-    NOISE,
-    REWARD,
-    SWALLOWED,
-    Accounts,
-    Num,
-    Poison,
-    Refused,
-    SymbolicNoise,
-    exact,
-    outcome,
-)
+from dpbandits.audit.poison import Poison
+from dpbandits.audit.reading import classes, read_curator
+from dpbandits.audit.refusals import Refused
+from dpbandits.audit.substitutes import substituted
+from dpbandits.audit.symbols import NOISE, REWARD, SWALLOWED, Num, exact
 from dpbandits.audit.symbols import on_grid as multiple_of_grid
 from dpbandits.audit.watch import beat
 
@@ -162,6 +156,9 @@ class Path(Accounts):
         if len(noises) > 1 or any(j not in self.uniform for _, j in noises):
             raise Refused("respond compares noise that is not one uniform number")
         if not noises:
+            size = float(abs(slope))
+            if slope and (math.frexp(size)[0] != 0.5 or form.peak != size + abs(form.const)):
+                raise Refused("respond compares a reward after arithmetic that rounds it: floats may answer otherwise")
             return self.cut(Affine(const, slope), kind)
         [((_, j), f)] = noises.items()
         if kind == "==":
@@ -318,7 +315,7 @@ def _piece(path: Path, sent: Any) -> Piece | None:
     answer: str | None = None
     centre, scale, on_grid = ZERO, 0.0, True
     if not isinstance(sent, Num):
-        answer = repr(sent)  # 1 and 1.0 are two answers
+        answer = repr(bare(sent))  # 1 and 1.0 are two answers
     else:
         noises = sent.of(NOISE)
         slope = path.reward_in(sent)

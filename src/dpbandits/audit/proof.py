@@ -12,23 +12,17 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from dpbandits.audit.accounts import Accounts, Deviations, SymbolicNoise
+from dpbandits.audit.blindness import read_agent
+from dpbandits.audit.counts import Count
 from dpbandits.audit.functions import stand_ins
 from dpbandits.audit.kinds import check_kind
 from dpbandits.audit.memory import cells, check, check_apart, copied, named_arrays, public, same, symbolic
-from dpbandits.audit.reading import FEEDS, changed_names, classes, read_agent, read_curator, substituted
-from dpbandits.audit.symbols import (
-    REWARD,
-    Accounts,
-    Count,
-    Deviations,
-    Num,
-    Poison,
-    Refused,
-    SymbolicNoise,
-    Used,
-    Varies,
-    added,
-)
+from dpbandits.audit.poison import Poison, Varies
+from dpbandits.audit.reading import FEEDS, changed_names, classes, read_curator
+from dpbandits.audit.refusals import Refused, Used
+from dpbandits.audit.substitutes import substituted
+from dpbandits.audit.symbols import REWARD, Num, added
 from dpbandits.audit.watch import beat
 from dpbandits.policies.policy import Policy
 
@@ -163,10 +157,7 @@ def _proof(logs: Iterable[Accounts], how: str, horizon: int, complete: bool, arm
     every: dict[int, set[tuple[float, ...]]] = {}
     for log in logs:
         on_grid, leaks = on_grid and log.on_grid, leaks or log.leak is not None
-        by_reward: dict[int, tuple[float, ...]] = {}
-        for (_, number, _), costs in log.costs.items():
-            by_reward[number] = (*by_reward.get(number, ()), *costs)
-        for number, costs in by_reward.items():
+        for number, costs in log.costs.items():
             every.setdefault(number, set()).add(costs)
             total = math.inf if any(isinstance(cost, Deviations) for cost in costs) else math.fsum(costs)
             if total > worst:

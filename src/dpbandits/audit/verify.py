@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dpbandits.audit import actions, answers, local, witness
+from dpbandits.audit.accounts import Deviations
 from dpbandits.audit.kinds import of_package
 from dpbandits.audit.proof import Proof, prove
 from dpbandits.audit.reading import Looks, changed_names
 from dpbandits.audit.refusals import Refused, Used
 from dpbandits.audit.releases import accounted, accounted_adaptively, accounted_by_zcdp
 from dpbandits.audit.subjects import claim_of, same_part, subject, try_out, users_fault, with_arms
-from dpbandits.audit.symbols import Deviations
 from dpbandits.audit.verdict import NOT_REFUTED, PROVED, REFUSED, ROUNDING, VACUOUS, VIOLATED, Verdict
 from dpbandits.audit.watch import rest, watched
 from dpbandits.checks import at_least, known
@@ -67,10 +67,11 @@ def verify(
     """
     rounds = None if horizon is None else at_least("horizon", horizon, 2)
     given: dict[str, Any] = {"epsilon": epsilon, "options": options, "rewards_per_user": rewards_per_user}
-    made = subject(policy, horizon=rounds or ROUNDS, **given).policy
-    claim, delta = claim_of(made, claim, delta)
+    with watched():
+        made = subject(policy, horizon=rounds or ROUNDS, **given).policy
+        claim, delta = claim_of(made, claim, delta)
+        other = _other_promise(made)
     is_local = made.guarantee.trust == "local"
-    other = _other_promise(made)
     if other:
         sees = "response" if is_local else "released values"
         refused = Verdict(REFUSED, made.name, claim, delta, None, "exact", sees, rounds, "nothing was proved")
@@ -97,10 +98,9 @@ def _other_promise(policy: Policy) -> str:
             f"a proof is about one reward and whoever sees the {seen[promise.trust]}, and the promise is about "
             f"{promise.unit} and whoever sees the {promise.view}"
         )
-    with watched():
-        one, two = users_fault("cannot be made again", lambda: (policy.fresh(), policy.fresh()))
-        if not (same_part(one.agent, two.agent) and same_part(one.curator, two.curator)):
-            return "the memory of two new policies differs: it has a source of chance of its own, which is not followed"
+    one, two = users_fault("cannot be made again", lambda: (policy.fresh(), policy.fresh()))
+    if not (same_part(one.agent, two.agent) and same_part(one.curator, two.curator)):
+        return "the memory of two new policies differs: it has a source of chance of its own, which is not followed"
     return ""
 
 
@@ -184,14 +184,18 @@ def _covered(found: Known) -> str:
     return f"for {each}up to {rounds:,} rounds" + (f" ({', '.join(fewer)})" if fewer else "")
 
 
+def _for_arms(policy: Policy) -> list[Policy]:
+    """The policy, and the same for other numbers of arms, as far as its function makes them."""
+    others = [with_arms(policy, arms) for arms in ARMS if arms != policy.arms]
+    return [policy, *(made for made in others if made is not None)]
+
+
 def _proofs(policy: Policy, rounds: int) -> Known:
     """Proofs for several numbers of arms. The first refusal ends it."""
     found: list[tuple[int, Proof]] = []
     try:
-        for arms in (policy.arms, *(k for k in ARMS if k != policy.arms)):
-            made = policy if arms == policy.arms else with_arms(policy, arms)
-            if made is not None:
-                found.append((arms, prove(made, rounds if arms <= 3 else min(rounds, MOST_ARMS_ROUNDS))))
+        for made in _for_arms(policy):
+            found.append((made.arms, prove(made, rounds if made.arms <= 3 else min(rounds, MOST_ARMS_ROUNDS))))
         _check_bulk(policy.curator)
         if not all(proof.on_grid for _, proof in found):
             raise Refused(OFF_GRID)
@@ -372,8 +376,9 @@ def _verify_one(policy: Policy, levels: list[float], own: bool, delta: float) ->
     """The worst case of one response at these levels."""
     base = Verdict(PROVED, policy.name, levels[0], delta, None, "exact", "response", None, "one response")
     try:
-        changed = changed_names(policy)
-        pairs = [(local.worst_pair(policy.curator, level if own else None, level, changed), level) for level in levels]
+        changed, made = changed_names(policy), _for_arms(policy)
+        tried = [(one.curator, level) for one in made for level in levels]
+        pairs = [(local.worst_pair(curator, level if own else None, level, changed), level) for curator, level in tried]
     except Refused as refusal:
         return _answered(policy, base, levels, str(refusal))
     except (Exception, SystemExit) as error:
@@ -384,7 +389,10 @@ def _verify_one(policy: Policy, levels: list[float], own: bool, delta: float) ->
         return dataclasses.replace(base, verdict=NOT_REFUTED, domain="noise as real numbers", reason=OFF_GRID)
     pair, level = broken[0] if broken else pairs[0]
     of_users = f"users at levels {', '.join(f'{one:g}' for one in sorted(levels))}; " if own else ""
-    domain = f"one response; {of_users}every reward from -inf to inf, and NaN; noise and probabilities as real numbers"
+    arms = f"{', '.join(str(one.arms) for one in made)} arms; "
+    domain = (
+        f"one response; {arms}{of_users}every reward from -inf to inf, and NaN; noise and probabilities as real numbers"
+    )
     domain += (
         ", and Laplace noise as exact noise too" if any(law.noise for pair, _ in pairs for law in pair.laws) else ""
     )

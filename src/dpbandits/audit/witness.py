@@ -21,9 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.audit.memory import check, named_arrays, public, symbolic
-from dpbandits.audit.reading import read_curator, substituted
-from dpbandits.audit.symbols import NOISE, Accounts, Num, Refused, SymbolicNoise, Used, outcome, plain
+from dpbandits.audit.accounts import Accounts, SymbolicNoise, outcome
+from dpbandits.audit.memory import check, equal, named_arrays, public, symbolic
+from dpbandits.audit.reading import read_curator
+from dpbandits.audit.refusals import Refused, Used
+from dpbandits.audit.substitutes import substituted
+from dpbandits.audit.symbols import NOISE, Num, plain
 from dpbandits.audit.watch import beat
 from dpbandits.exact import SystemNoise
 from dpbandits.policies.policy import Policy
@@ -217,7 +220,7 @@ def _show(curator: Any, log: Chosen, shown: dict[tuple[str, int], Any], t: int) 
 
 
 def _equal(a: Any, b: Any) -> bool:
-    return bool(a == b) or (a != a and b != b)
+    return equal(a, b) if isinstance(a, float) and isinstance(b, float) else bool(a == b)
 
 
 def _nearly(a: Any, b: Any) -> bool:
