@@ -664,3 +664,30 @@ for broken, why in (
     third(why, broken, before=False)
 third("writes memory", Tallies, PeeksByQuestion, before=False)
 third("", OnlyThreeArms, before=False, arms=3)
+
+
+class AroundTheSum(Pair):
+    """Right on simulated noise. Exact noise is around 0 alone, and an error for another number would tell it."""
+
+    def release(self, arm: int, n: int, rng: Any) -> None:
+        self.means[arm] = rng.laplace(self.raw_sums[arm], 1.0 / self.epsilon) / n
+
+
+class Halved(Pair):
+    """Half of the noise."""
+
+    def release(self, arm: int, n: int, rng: Any) -> None:
+        self.means[arm] = laplace(self.raw_sums[arm], 0.5, self.epsilon, rng) / n
+
+
+class TwoLooks(Pair):
+    """Two releases, each with all of the epsilon."""
+
+    def release(self, arm: int, n: int, rng: Any) -> None:
+        self.means[arm] = laplace(self.raw_sums[arm], 1.0, self.epsilon, rng) / n
+        self.seconds[arm] = laplace(self.raw_sums[arm], 1.0, self.epsilon, rng) / n
+
+
+third("another number than 0", AroundTheSum)
+third("", Halved, before=False)
+third("", TwoLooks, before=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
+import os
+from fractions import Fraction
 from typing import Any
 
 import broken_third
@@ -12,11 +14,13 @@ import pytest
 from test_subtle import attempt
 
 from dpbandits import Session
-from dpbandits.audit import verify, watch
+from dpbandits.audit import beyond, verify, verify_curator, watch
 from dpbandits.audit.counts import Count, Float, Truth, bare
 from dpbandits.audit.proof import prove
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.releases import accounted_by_zcdp
+from dpbandits.exact import BernoulliCurator, RandomisedResponse, SigmoidCurator
+from dpbandits.exact.sampling import Flip
 from dpbandits.live import Live
 from dpbandits.numerics import unit
 
@@ -151,3 +155,73 @@ def test_the_same_curator_without_a_fault_is_proved_and_promises_in_a_session() 
     assert prove(broken_third.right(2, epsilon=1.0), 8).epsilon == 1.0
     session = Session(broken_third.right(2, epsilon=1.0))
     assert session.guarantee.epsilon == 1.0
+
+
+@pytest.mark.parametrize(("name", "epsilon", "needs"), [("Halved", 2.0, 0.3161), ("TwoLooks", 2.0, 0.158)])
+def test_a_claim_with_a_delta_is_refuted_by_an_event_of_the_first_stint(
+    name: str, epsilon: float, needs: float
+) -> None:
+    """Laplace noise at half its scale: beyond the value without noise with probability 1/2 against e^-2 / 2."""
+    policy = broken_third.MADE[name](2, epsilon=1.0)
+    seen = beyond.find(policy, 1.0, 1e-6, several=True)
+    assert seen is not None
+    assert seen.epsilon == pytest.approx(epsilon, rel=1e-5)
+    assert f"needs a delta of {needs}" in seen.event
+    assert beyond.find(policy, 1.0, 1.01 * needs, several=True) is None
+    assert beyond.find(broken_third.right(2, epsilon=1.0), 1.0, 1e-9, several=True) is None
+    alone = beyond.find(policy, 1.0, 1e-6, several=False)
+    assert (alone is None) == (name == "TwoLooks")  # each of its two releases keeps the claim
+
+
+class Secret(BernoulliCurator):
+    """One reward is answered in clear."""
+
+    def respond(self, reward: float) -> int:
+        return 1 if reward == 0.123 else super().respond(reward)
+
+
+class Later(RandomisedResponse):
+    """Answers in clear after a million answers."""
+
+    calls = 0
+
+    def respond(self, reward: float) -> int:
+        Later.calls += 1
+        return int(reward > 0.5) if Later.calls > 10**6 else super().respond(reward)
+
+
+class Wraps:
+    """Not one of the package's curators, and it has one."""
+
+    epsilon = Fraction(1)
+
+    def __init__(self) -> None:
+        self.inner = RandomisedResponse("1")
+
+    def respond(self, reward: float) -> int:
+        return 1 if reward == 1e200 else self.inner.respond(reward)
+
+
+class Other(Flip):
+    """A sampler that can do anything."""
+
+
+@pytest.mark.parametrize("make", [lambda: Secret("1"), lambda: Later("1"), Wraps, lambda: SigmoidCurator(Wraps())])
+def test_a_device_that_is_driven_and_not_read_is_not_proved(make: Any) -> None:
+    verdict = verify_curator(make(), "1")
+    assert verdict.verdict == "not refuted"
+    assert "not read" in verdict.reason
+    assert "other rewards" in verdict.domain
+
+
+def test_a_device_of_other_parts_is_not_proved() -> None:
+    curator = RandomisedResponse("1")
+    curator._flip = Other(curator._flip.probability, os.urandom)  # type: ignore[attr-defined]
+    assert verify_curator(curator, "1").verdict == "not refuted"
+
+
+def test_a_device_has_its_noise_back_after_an_audit() -> None:
+    """All 200 answers are the same with probability below 1e-25."""
+    curator = RandomisedResponse("1")
+    assert verify_curator(curator, "1").verdict == "proved"
+    assert {curator.respond(0.0) for _ in range(200)} == {0, 1}

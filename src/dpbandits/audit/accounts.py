@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, Self
 
+from dpbandits.audit.counts import bare
 from dpbandits.audit.poison import Poison
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.symbols import MARGIN, NOISE, PUBLIC, REWARD, SWALLOWED, Exact, Num, Term, added, ratio, span
@@ -190,18 +191,21 @@ class SymbolicNoise:
     __hash__ = None  # type: ignore[assignment]
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Laplace noise of this scale around ``loc``."""
-        return self.log.noise(_scale(scale, size)) + loc
+        """Laplace noise of this scale around 0."""
+        return self.log.noise(_scale(loc, scale, size))
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Normal noise of this standard deviation around ``loc``."""
-        return self.log.noise(_scale(scale, size), normal=True) + loc
+        """Normal noise of this standard deviation around 0."""
+        return self.log.noise(_scale(loc, scale, size), normal=True)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise Refused(f"the curator's noise is not Laplace or normal noise, but {name}")
 
 
-def _scale(scale: Any, size: Any) -> float:
+def _scale(loc: Any, scale: Any, size: Any) -> float:
+    """The scale of a noise that can be followed."""
+    if isinstance(loc, Num | Poison) or bare(loc) != 0:
+        raise Refused("noise is drawn around another number than 0, which exact noise refuses: add the number to it")
     if size is not None:
         raise Refused("noise is drawn as an array")
     if isinstance(scale, Num):

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dpbandits.audit import actions, answers, local, witness
+from dpbandits.audit import actions, answers, beyond, local, witness
 from dpbandits.audit.accounts import Deviations
 from dpbandits.audit.kinds import of_package
 from dpbandits.audit.proof import Proof, prove
@@ -253,6 +253,9 @@ def _searched(policy: Policy, verdict: Verdict, found: Known, rounds: int) -> Ve
         if seen is None and longer > tried:
             seen = witness.find(policy, claim, rounds=longer, few=True)
             tried = longer
+        if delta and (seen is None or not seen.at_once):
+            affine = bool(found.proofs) and all(proof.tight for _, proof in found.proofs)
+            seen = beyond.find(policy, verdict.claim, delta, several=affine)
     except (Refused, Used) as refusal:
         return _unknown(verdict, found, str(refusal))
     except (Exception, SystemExit) as error:

@@ -32,7 +32,7 @@ from dpbandits.exact import SystemNoise
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE
 
-__all__ = ["Witness", "find", "looks"]
+__all__ = ["Event", "Play", "Stage", "Witness", "changed_to", "find", "looks"]
 
 #: Rewards to which a reward is changed: both ends, some between, and some that must be clamped.
 SPECIAL = (0.0, 1.0, 0.5, 0.3, 0.9, math.nan, math.inf, -math.inf, 7.0, -1.0)
@@ -297,7 +297,7 @@ def find(policy: Policy, claim: float, *, rounds: int = ROUNDS, few: bool = Fals
             values = SPECIAL[: 2 if few or number > 2 else None]
             found = _worst(stage, rewards, first, values, claim) if first.certain else None
             if found:
-                other = _changed(rewards, found.changed, found.value)
+                other = changed_to(rewards, found.changed, found.value)
                 stage.check_repeatable(rewards, other, first, tape)
                 return found
     return None
@@ -311,7 +311,7 @@ def _worst(stage: Stage, rewards: list[float], first: Play, values: Sequence[flo
         for value in values:
             if all(value == rewards[t] for t in changed) or stage.played > MOST_PLAYED:
                 continue
-            second = stage.play(_changed(rewards, changed, value), [1.0], first.numbers)
+            second = stage.play(changed_to(rewards, changed, value), [1.0], first.numbers)
             if not second.certain:
                 continue
             found = loss(first, second)
@@ -325,7 +325,8 @@ def _worst(stage: Stage, rewards: list[float], first: Play, values: Sequence[flo
     return worst
 
 
-def _changed(rewards: list[float], changed: range, value: float) -> list[float]:
+def changed_to(rewards: list[float], changed: range, value: float) -> list[float]:
+    """The same rewards, with this value in some rounds."""
     return [*rewards[: changed.start], *(value for _ in changed), *rewards[changed.stop :]]
 
 

@@ -99,18 +99,18 @@ class _Rig:
         return drawn
 
 
-def _replace_entropy(part: Any, entropy: Callable[[int], bytes], seen: set[int]) -> int:
-    """Replace ``os.urandom`` wherever ``part`` and what it is made of hold it; how often that was."""
+def _replace_entropy(part: Any, entropy: Callable[[int], bytes], seen: set[int]) -> list[tuple[Any, str]]:
+    """Replace ``os.urandom`` wherever ``part`` and what it is made of hold it; where that was."""
     if id(part) in seen:
-        return 0
+        return []
     seen.add(id(part))
     slots = (name for kind in type(part).__mro__ for name in getattr(kind, "__slots__", ()))
-    replaced = 0
+    replaced: list[tuple[Any, str]] = []
     for name in {*slots, *getattr(part, "__dict__", ())}:
         value = getattr(part, name, None)
         if value is os.urandom:
             object.__setattr__(part, name, entropy)
-            replaced += 1
+            replaced.append((part, name))
         elif isinstance(value, MethodType):
             replaced += _replace_entropy(value.__self__, entropy, seen)
         elif not isinstance(value, type) and type(value).__module__ not in ("builtins", "fractions", "functools"):
@@ -123,9 +123,18 @@ class _Call:
 
     def __init__(self, curator: LocalCurator) -> None:
         self.rig, self.curator = _Rig(), curator
-        if not _replace_entropy(curator, self.rig, set()):
+        self.replaced = _replace_entropy(curator, self.rig, set())
+        if not self.replaced:
             raise InputError("curator", "must draw from os.urandom by dpbandits.exact to be verified; this does not")
         self.width = 0
+
+    def restore(self) -> None:
+        """Give the curator its entropy back: it may be used afterwards."""
+        for part, name in self.replaced:
+            object.__setattr__(part, name, os.urandom)
+
+    def measure(self) -> None:
+        """Find how many words a response takes."""
         self.respond(0.0, [])
         self.width = self.rig.used
         if self.width == 0:
@@ -190,13 +199,16 @@ def law_of(curator: LocalCurator) -> WordsFound:
     >>> law.faults, Fraction(low) < Fraction(1, 3) < Fraction(high), Fraction(high) - Fraction(low) < 1e-50
     ([], True, True)
     """
+    call = _Call(curator)
     try:
-        call = _Call(curator)
+        call.measure()
         if call.width == WINDOW_WORDS:
             return _window(call)
         return _bits(call) if call.width <= 2 else _laplace(call)
     except _NoLawError as error:
         return WordsFound(None, Fraction(0), [f"the response {error}"], {}, 0)
+    finally:
+        call.restore()
 
 
 def _bits(call: _Call) -> WordsFound:
