@@ -27,8 +27,8 @@ def _text(*_: Any) -> NoReturn:
 
 def bare(value: Any) -> Any:
     """A number or a truth of these kinds as Python's own; others as they are."""
-    kinds = ((Truth, bool), (Count, int), (Float, float))
-    return next((own(value) for kind, own in kinds if isinstance(value, kind)), value)
+    own = _OWN.get(type(value))
+    return value if own is None else own(value)
 
 
 class Truth:
@@ -281,3 +281,6 @@ def _float_power(base: Any, exponent: Any) -> Any:
         return Float(a**b)
     except OverflowError:
         raise Refused("a power that overflows: NumPy goes on, and Python does not") from None
+
+
+_OWN: dict[type, Callable[[Any], Any]] = {Truth: bool, Count: int, Float: float}

@@ -112,10 +112,14 @@ class Real(Cells):
 
 
 class FreeWhole(Whole):
-    """Integers that may be used as a whole: for plays, which refute and prove nothing."""
+    """Integers of Python that may be used as a whole: for plays, which refute and prove nothing."""
 
     __array_ufunc__ = np.ndarray.__array_ufunc__  # type: ignore[assignment]
     flat = np.ndarray.flat
+
+    def __getitem__(self, place: Any) -> Any:
+        value = super().__getitem__(place)
+        return int(value) if isinstance(value, Count) else value
 
 
 class FreeReal(Real):

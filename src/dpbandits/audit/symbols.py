@@ -52,6 +52,8 @@ def exact(x: Any) -> Exact:
 
 def plain(x: Any) -> Any:
     """A number of NumPy as Python's own; other numbers as they are."""
+    if type(x) is float or type(x) is int:
+        return x
     if isinstance(x, np.ndarray):
         raise Refused("a private number is combined with a whole array")
     x = bare(x)
