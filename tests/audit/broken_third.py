@@ -14,7 +14,7 @@ from broken_central import Pair
 from broken_central import start as start_of
 
 from dpbandits.agents import UCB, Doubling
-from dpbandits.curators import LocalBernoulli, LocalLaplace
+from dpbandits.curators import LocalBernoulli, LocalLaplace, intervals
 from dpbandits.curators.common import Local, Trusted
 from dpbandits.exact import SystemNoise
 from dpbandits.mechanisms import laplace, truth_probability
@@ -355,6 +355,15 @@ class HookOfGuarantee(Pair):
         return Guarantee.central(self.epsilon)
 
 
+class TellsInAnInterval(Pair):
+    """Its interval, which a session shows, is around the raw sum."""
+
+
+@intervals.found.register
+def _(curator: TellsInAnInterval, arm: int, beta: float) -> tuple[float, float]:
+    return curator.raw_sums[arm] - 1.0, curator.raw_sums[arm] + 1.0
+
+
 HELD: list[Any] = []
 
 
@@ -416,6 +425,7 @@ for source in (TwoSources, SourceInATuple, NoSource):
     third("source of noise", source)
 third("assert", Asserted)
 third("guarantee", HookOfGuarantee)
+third("reads raw_sums", TellsInAnInterval)
 
 
 # The local model.
@@ -673,6 +683,33 @@ class AroundTheSum(Pair):
         self.means[arm] = rng.laplace(self.raw_sums[arm], 1.0 / self.epsilon) / n
 
 
+class FalseAsIndex(Pair):
+    """In an array False is a mask, and nothing is written; sessions have memory in which it is 0."""
+
+    def release(self, arm: int, n: int, rng: Any) -> None:
+        self.means[arm] = laplace(self.raw_sums[arm], 1.0, self.epsilon, rng) / n
+        self.seconds[False] = self.raw_sums[arm]
+
+
+class TruthAsIndex(Pair):
+    """The same by a comparison of numbers of Python, inside a tuple."""
+
+    def release(self, arm: int, n: int, rng: Any) -> None:
+        self.means[arm] = laplace(self.raw_sums[arm], 1.0, self.epsilon, rng) / n
+        for k in range(2):
+            for j in range(1):
+                self.seconds[(k < j,)] = self.raw_sums[arm]
+
+
+class Summed(Pair):
+    """From Python 3.12 on, ``sum`` of floats of Python keeps what is lost here, and that of others does not."""
+
+    def release(self, arm: int, n: int, rng: Any) -> None:
+        self.raw_noise[arm] = 1e16
+        clear = sum((self.raw_noise[arm], 1.0, -self.raw_noise[arm])) > 0.5
+        self.means[arm] = self.raw_sums[arm] if clear else laplace(self.raw_sums[arm], 1.0, self.epsilon, rng) / n
+
+
 class Halved(Pair):
     """Half of the noise."""
 
@@ -691,3 +728,6 @@ class TwoLooks(Pair):
 third("another number than 0", AroundTheSum)
 third("", Halved, before=False)
 third("", TwoLooks, before=False)
+for index in (FalseAsIndex, TruthAsIndex):
+    third("truth is used as a place", index)
+third("sum", Summed)

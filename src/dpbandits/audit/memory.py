@@ -61,7 +61,7 @@ class Cells(np.ndarray):
 
     def __getitem__(self, place: Any) -> Any:
         """A cell as the array itself would give it: a number of NumPy or of Python, and another object each time."""
-        value = super().__getitem__(place)
+        value = super().__getitem__(_place(place))
         if isinstance(value, Num):
             return value.again()
         return Count(value) if type(value) is int else Float(value) if type(value) is float else value
@@ -77,10 +77,18 @@ class Cells(np.ndarray):
         raise Refused("an array is used by flat")
 
 
+def _place(place: Any) -> Any:
+    """``place``, unless arrays and the memory of sessions would find another cell there."""
+    if any(isinstance(one, bool | np.bool_) for one in (place if isinstance(place, tuple) else (place,))):
+        raise Refused("a truth is used as a place in memory: a mask in an array, and 0 or 1 in a session")
+    return place
+
+
 class Whole(Cells):
     """Integers. What an array of integers would round is refused."""
 
     def __setitem__(self, place: Any, value: Any) -> None:
+        place = _place(place)
         if isinstance(value, Num):
             raise Refused("a private number is stored among integers")
         if isinstance(value, np.ndarray):
@@ -100,6 +108,7 @@ class Real(Cells):
     """Floats. An integer becomes a float, as in an array of floats."""
 
     def __setitem__(self, place: Any, value: Any) -> None:
+        place = _place(place)
         if isinstance(value, np.ndarray) and value.dtype != object:
             value = value.astype(float)
         elif isinstance(value, np.ndarray):

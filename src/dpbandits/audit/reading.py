@@ -315,6 +315,8 @@ class Body:
         up = self.parent.get(node)
         if {node.id, "*"} & (self.reader.rebound | rebound(self.function.__code__.co_filename)):
             raise Refused(f"{self.where}: uses {node.id}, which its module may bind again at run time")
+        if value is sum and self.reader.role == "curator":
+            raise Refused(f"{self.where}: uses sum, which adds floats of Python in another way than others")
         if is_plain(value) or value is math or uses_exact_noise(value) or one_of(value, BUILTINS):
             return
         if value is np:
