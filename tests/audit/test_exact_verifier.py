@@ -17,9 +17,10 @@ from dpbandits.audit.accounts import Accounts
 from dpbandits.audit.instruments import NotVerifiableError, Tape
 from dpbandits.audit.memory import check, check_apart, symbolic
 from dpbandits.audit.poison import Poison, Varies
-from dpbandits.audit.proof import fresh, prove
+from dpbandits.audit.proof import prove
 from dpbandits.audit.reading import read_curator
 from dpbandits.audit.refusals import Refused, Used
+from dpbandits.audit.states import fresh
 from dpbandits.audit.symbols import Num
 from dpbandits.curators import Batch, Hybrid
 from dpbandits.curators.rounds import OneByOne

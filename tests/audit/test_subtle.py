@@ -23,7 +23,8 @@ from dpbandits.audit.proof import prove
 from dpbandits.audit.reading import changed_names
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.releases import accounted, accounted_adaptively
-from dpbandits.audit.verify import OFF_GRID, _check_bulk
+from dpbandits.audit.verdict import OFF_GRID
+from dpbandits.audit.verify import _check_bulk
 
 ROUNDS = 16
 
