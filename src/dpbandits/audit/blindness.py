@@ -15,8 +15,9 @@ import numpy as np
 
 from dpbandits.agents.propensities import propensities
 from dpbandits.agents.standing import standing
+from dpbandits.audit.anatomy import classes
 from dpbandits.audit.kinds import FOLDER, is_plain
-from dpbandits.audit.reading import CURATOR, QUESTIONS, SELF, Looks, Reader, changed_names, classes
+from dpbandits.audit.reading import CURATOR, QUESTIONS, SELF, Looks, Reader, changed_names
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.sources import tree_of
 from dpbandits.curators import intervals

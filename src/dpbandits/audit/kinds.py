@@ -20,7 +20,18 @@ import dpbandits
 from dpbandits.audit.refusals import Refused
 from dpbandits.exact import SystemNoise
 
-__all__ = ["FOLDER", "PLAIN", "STANDARD", "check_kind", "is_exact_noise", "is_plain", "of_package", "one_of", "rebound"]
+__all__ = [
+    "FOLDER",
+    "PLAIN",
+    "STANDARD",
+    "changers",
+    "check_kind",
+    "is_exact_noise",
+    "is_plain",
+    "of_package",
+    "one_of",
+    "rebound",
+]
 
 #: Types of constants. A subclass of one of them may have operators of its own.
 PLAIN = (bool, int, float, str, type(None))
@@ -113,17 +124,31 @@ def _code(value: Any) -> Any:
 
 
 @functools.cache
+def _nodes(path: str) -> tuple[ast.AST, ...] | None:
+    """All nodes of the source of a file that is not the package's; None if it cannot be read."""
+    if os.path.abspath(path).startswith(FOLDER):
+        return ()
+    try:
+        with open(path, encoding="utf-8") as file:
+            return tuple(ast.walk(ast.parse(file.read())))
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+@functools.cache
+def changers(path: str) -> frozenset[str]:
+    """The names in a file that could change what other names mean."""
+    return frozenset(name for node in _nodes(path) or () for name in _names(node) if name in CHANGERS)
+
+
+@functools.cache
 def rebound(path: str) -> frozenset[str]:
     """The names that code of this file may bind again at run time; "*" if it may be any of them.
 
     The package's own files are not asked.
     """
-    if os.path.abspath(path).startswith(FOLDER):
-        return frozenset()
-    try:
-        with open(path, encoding="utf-8") as file:
-            nodes = list(ast.walk(ast.parse(file.read())))
-    except (OSError, SyntaxError, ValueError):
+    nodes = _nodes(path)
+    if nodes is None:
         return frozenset("*")
     found: set[str] = set()
     for node in nodes:

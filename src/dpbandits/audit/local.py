@@ -16,13 +16,14 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dpbandits import numerics
+from dpbandits.audit.anatomy import classes
 from dpbandits.audit.counts import bare
 from dpbandits.audit.functions import stand_ins
 from dpbandits.audit.kinds import check_kind
 from dpbandits.audit.memory import cells, check, copied, named_arrays, symbolic
 from dpbandits.audit.paths import ZERO, Affine, DeviceNoise, End, Path
 from dpbandits.audit.poison import Poison
-from dpbandits.audit.reading import classes, read_curator
+from dpbandits.audit.reading import read_curator
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.substitutes import substituted
 from dpbandits.audit.symbols import NOISE, REWARD, SWALLOWED, Num, exact

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpbandits.audit.anatomy import classes
 from dpbandits.audit.blindness import read_agent
 from dpbandits.audit.choices import Proof, all_arms_at_once, each_arm_alone, one_by_one, stint_by_stint
 from dpbandits.audit.kinds import check_kind
 from dpbandits.audit.memory import check, check_apart
-from dpbandits.audit.reading import FEEDS, changed_names, classes, read_curator
+from dpbandits.audit.reading import FEEDS, changed_names, read_curator
 from dpbandits.audit.states import fresh
 from dpbandits.policies.policy import Policy
 

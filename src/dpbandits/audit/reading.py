@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from dpbandits import numerics
-from dpbandits.audit.kinds import FOLDER, STANDARD, is_exact_noise, is_plain, one_of, rebound
+from dpbandits.audit.anatomy import classes, fields, inner, shapes
+from dpbandits.audit.kinds import FOLDER, STANDARD, changers, is_exact_noise, is_plain, one_of, rebound
 from dpbandits.audit.memory import RAW
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.sources import source_of, tree_of
 from dpbandits.exact import SystemNoise
 
-__all__ = ["FEEDS", "QUESTIONS", "Looks", "Reader", "changed_names", "classes", "function_of", "read_curator"]
+__all__ = ["FEEDS", "QUESTIONS", "Looks", "Reader", "changed_names", "function_of", "read_curator"]
 
 #: What an agent may ask every curator. It may also call other methods that a curator has for it.
 QUESTIONS = ("ready", "mean", "lowest", "samples", "width")
@@ -56,38 +57,6 @@ Roles = tuple[tuple[str, str], ...]
 
 class Looks(Refused):
     """What an agent sees depends on raw memory, or it does more with the curator than to ask it."""
-
-
-def classes(part: Any) -> list[type]:
-    """The class of a part, and those of the parts inside it."""
-    return [type(part), *(c for value in part if hasattr(value, "_fields") for c in classes(value))]
-
-
-def fields(part: Any, memory: bool) -> set[str]:
-    """The names of the fields that are memory, or of those that are parameters, in a part and in those inside it."""
-    found: set[str] = set()
-    for name, value in zip(part._fields, part, strict=True):
-        if (isinstance(value, np.ndarray) or hasattr(value, "_fields")) == memory:
-            found.add(name)
-        if hasattr(value, "_fields"):
-            found |= fields(value, memory)
-    return found
-
-
-def shapes(part: Any) -> dict[str, set[int]]:
-    """The numbers of dimensions of the arrays in a part and in those inside it, by name."""
-    found: dict[str, set[int]] = {}
-    for name, value in zip(part._fields, part, strict=True):
-        more = {name: {value.ndim}} if isinstance(value, np.ndarray) else shapes(value) if name in inner(part) else {}
-        for field, dimensions in more.items():
-            found[field] = found.get(field, set()) | dimensions
-    return found
-
-
-def inner(part: Any) -> set[str]:
-    """The names of the fields that are parts, in a part and in those inside it."""
-    pairs = [(name, value) for name, value in zip(part._fields, part, strict=True) if isinstance(value, tuple)]
-    return {name for name, _ in pairs}.union(*(inner(value) for _, value in pairs))
 
 
 def _files(kind: type) -> set[str]:
@@ -122,6 +91,12 @@ class Reader:
         self.done: set[tuple[Any, Roles]] = set()
 
     @property
+    def because(self) -> str:
+        """What in the files of the parts could bind names again."""
+        names = sorted(set().union(*(changers(path) for c in self.classes for path in _files(c))))
+        return f", because its file uses {', '.join(names[:3])}" if names else ""
+
+    @property
     def functions(self) -> set[Any]:
         """What was read."""
         return {function for function, _ in self.done}
@@ -143,7 +118,7 @@ class Reader:
             if found is not None and type(found) is not types.FunctionType:
                 raise Refused(f"{self.role} ({c.__name__}.{name}): is no plain method")
             if found is not None and {name, "*"} & self.rebound:
-                raise Refused(f"{self.role} ({c.__name__}.{name}): may be bound again at run time")
+                raise Refused(f"{self.role} ({c.__name__}.{name}): may be bound again at run time{self.because}")
         for method in self.methods(name):
             self.function(method, {0: SELF, **{place + 1: role for place, role in (handed or {}).items()}})
 
@@ -314,7 +289,9 @@ class Body:
         value = self.resolve(node.id)
         up = self.parent.get(node)
         if {node.id, "*"} & (self.reader.rebound | rebound(self.function.__code__.co_filename)):
-            raise Refused(f"{self.where}: uses {node.id}, which its module may bind again at run time")
+            raise Refused(
+                f"{self.where}: uses {node.id}, which its module may bind again at run time{self.reader.because}"
+            )
         if value is sum and self.reader.role == "curator":
             raise Refused(f"{self.where}: uses sum, which adds floats of Python in another way than others")
         if is_plain(value) or value is math or uses_exact_noise(value) or one_of(value, BUILTINS):
@@ -379,7 +356,7 @@ class Body:
             return
         if mine and is_plain(inspect.getattr_static(reader.classes[0], name, self)):
             if {name, "*"} & reader.rebound:
-                raise Refused(f"{self.where}: uses .{name}, which may be bound again at run time")
+                raise Refused(f"{self.where}: uses .{name}, which may be bound again at run time{self.reader.because}")
             return  # a constant of the class
         chance = not isinstance(base, ast.Name) or base.id in self.local or uses_exact_noise(self.resolve(base.id))
         if name in CHANCE and chance and not mine:
