@@ -13,12 +13,17 @@ const ENOUGH = 25; // decisions in a step before its shares are worth a point
 const POINTS = 600; // at most: a screen shows no more
 const SHOWN = COLOURS - 1; // arms with a colour of their own; the others are one band
 
+/** The rows with the largest totals, in their order. */
+function largest(rows: number[][], most: number): number[] {
+  const totals = rows.map((row) => row.reduce((a, b) => a + b, 0));
+  return [...rows.keys()].sort((a, b) => totals[b]! - totals[a]!).slice(0, most).sort((a, b) => a - b);
+}
+
 /** Stacked shares: for each arm the share of it and of those below, over time. */
 export function stacked(shares: Shares): { names: string[]; data: uPlot.AlignedData } {
-  const totals = shares.decisions.map((row) => row.reduce((a, b) => a + b, 0));
   const many = shares.arms.length > COLOURS;
   const order = [...shares.arms.keys()];
-  const kept = many ? [...order].sort((a, b) => totals[b]! - totals[a]!).slice(0, SHOWN).sort((a, b) => a - b) : order;
+  const kept = many ? largest(shares.decisions, SHOWN) : order;
   const rows = kept.map((arm) => shares.decisions[arm]!);
   const names = kept.map((arm) => shares.arms[arm]!);
   if (many) {
