@@ -163,7 +163,7 @@ DECIDE = 'async (options) => client.decide("shop", { otherwise: 0, fallback: "re
 def test_from_the_decision_to_the_server(shop: Shop) -> None:
     shop.create()
     page = shop.tab()
-    clicked, ignored = (page.evaluate(DECIDE, {"after": 0.5}) for _ in range(2))
+    clicked, ignored = (page.evaluate(DECIDE, {"after": 2}) for _ in range(2))
     assert clicked["silent"] is None
     assert page.evaluate("(decision) => client.report(decision, 1)", clicked) is True
     assert shop.sent == [], "a report sends nothing"
@@ -377,8 +377,7 @@ def test_a_wrong_clock(shop: Shop) -> None:
 def test_no_reward_leaves_the_browser(shop: Shop) -> None:
     shop.create(policy="ldp-ucb-l")
     page = shop.tab()
-    decision = page.evaluate(DECIDE, {"after": 0.1})
-    page.evaluate("(decision) => client.report(decision, 0.8414709848)", decision)
+    page.evaluate(f"async () => client.report(await ({DECIDE})({{ after: 1 }}), 0.8414709848)")
     shop.until(page, lambda: shop.responses()["accepted"] == 1)
     assert not any("0.841" in body for _, body in shop.requests)
     assert page.evaluate("events").count(None) == 0
