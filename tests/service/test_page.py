@@ -89,6 +89,8 @@ def test_the_description_of_the_api_fetches_nothing(embedded: TestClient) -> Non
                 assert f"<code>{parameter['name']}</code>" in answer.text
     for field in document["components"]["schemas"]["Settings"]["properties"]:
         assert re.search(rf"<code>{field}[.<]", answer.text)
+    assert embedded.get("/docs", headers={"accept-encoding": "identity"}).text == answer.text
+    assert answer.headers["content-encoding"] == "gzip"
     assert embedded.get("/redoc").status_code == 404
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Literal
@@ -17,7 +18,7 @@ from dpbandits import __version__
 from dpbandits.checks import nearest
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
-from dpbandits.service import reports, timelines
+from dpbandits.service import changes, reports, timelines
 from dpbandits.service.books import LiveRun
 from dpbandits.service.describe import described
 from dpbandits.service.experiment import NAME, Settings
@@ -73,7 +74,7 @@ def _experiments(api: FastAPI, service: Service) -> None:
         request: Request,
         idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
     ) -> dict[str, Any]:
-        return await service.create(asked, _who(request), idempotency_key)
+        return await changes.create(service, asked, _who(request), idempotency_key)
 
     @api.get("/v1/experiments", summary="All experiments", tags=["experiments"])
     async def all_of_them(archived: bool = False) -> dict[str, Any]:
@@ -92,15 +93,15 @@ def _experiments(api: FastAPI, service: Service) -> None:
         given = asked.model_dump(exclude_none=True)
         if not given:
             raise InputError("body", "must have at least one of status, mode, paused_arms, add_arm")
-        return await service.change(name, _who(request), "change", lambda run: _fields(run, asked, given))
+        return await changes.change(service, name, _who(request), "change", lambda run: _fields(run, asked, given))
 
     @api.post("/v1/experiments/{name}:stop", summary="End an experiment", tags=["experiments"])
     async def stop(name: Name, request: Request) -> dict[str, Any]:
-        return await service.change(name, _who(request), "stop", lambda run: _moved(run, "stopped"))
+        return await changes.change(service, name, _who(request), "stop", lambda run: _moved(run, "stopped"))
 
     @api.post("/v1/experiments/{name}:archive", summary="Put a stopped experiment away", tags=["experiments"])
     async def archive(name: Name, request: Request) -> dict[str, Any]:
-        return await service.change(name, _who(request), "archive", lambda run: _moved(run, "archived"))
+        return await changes.change(service, name, _who(request), "archive", lambda run: _moved(run, "archived"))
 
 
 def _fields(run: LiveRun, asked: Change, given: dict[str, Any]) -> dict[str, Any]:
@@ -293,8 +294,11 @@ async def _events(service: Service, read: Callable[..., Any], name: str) -> Asyn
 
 def _operation(api: FastAPI, service: Service) -> None:
     @api.get("/docs", include_in_schema=False)
-    async def docs() -> Response:
-        return Response(reference(api.openapi()), media_type="text/html; charset=utf-8")
+    async def docs(accept_encoding: Annotated[str, Header()] = "") -> Response:
+        content, headers = reference(api.openapi()).encode(), {"vary": "accept-encoding"}
+        if "gzip" in accept_encoding:
+            content, headers = gzip.compress(content), {**headers, "content-encoding": "gzip"}
+        return Response(content, headers=headers, media_type="text/html; charset=utf-8")
 
     @api.get("/livez", summary="The process runs", tags=["operation"])
     async def livez() -> dict[str, str]:

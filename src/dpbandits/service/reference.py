@@ -79,6 +79,7 @@ def reference(document: dict[str, Any]) -> str:
     info = document["info"]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        '<meta name="description" content="Every address of this server, what it takes, and what it answers.">'
         f"<title>The API of {escape(info['title'])}</title><style>{STYLE}</style></head><body><main>"
         f"<h1>The API of {escape(info['title'])}</h1><p>Version {escape(info['version'])}: {links}. For programs: "
         '<a href="openapi.json">openapi.json</a> (OpenAPI). <a href="./">The page with all experiments</a>.</p>'
