@@ -317,7 +317,7 @@ function Forecasts({ plan, stale }: { plan: Plan; stale: boolean }) {
       </div>
       {plan.curve.length > 1 && (
         <>
-          <h3>Loss at other epsilons{plan.levels ? ": all levels so many times as high, the highest is named" : ""}</h3>
+          <h3>{plan.levels ? "Loss if all levels were lower or higher (the highest is shown)" : "Loss at other epsilons"}</h3>
           <LossCurve curve={plan.curve} at={plan.epsilon!} />
         </>
       )}
