@@ -10,12 +10,18 @@ import { number, percent, value, whole } from "./words";
 /** Seconds between the marks of a time axis. */
 const STEPS = [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000];
 const ENOUGH = 25; // decisions in a step before its shares are worth a point
-const POINTS = 600; // at most: a screen shows no more
+const POINTS = 400; // at most: a screen shows no more
 const SHOWN = COLOURS - 1; // arms with a colour of their own; the others are one band
+
+function sum(row: number[], from: number, to: number): number {
+  let total = 0;
+  for (let i = from; i < to; i++) total += row[i]!;
+  return total;
+}
 
 /** The rows with the largest totals, in their order. */
 function largest(rows: number[][], most: number): number[] {
-  const totals = rows.map((row) => row.reduce((a, b) => a + b, 0));
+  const totals = rows.map((row) => sum(row, 0, row.length));
   return [...rows.keys()].sort((a, b) => totals[b]! - totals[a]!).slice(0, most).sort((a, b) => a - b);
 }
 
@@ -28,7 +34,7 @@ export function stacked(shares: Shares): { names: string[]; data: uPlot.AlignedD
   const names = kept.map((arm) => shares.arms[arm]!);
   if (many) {
     const rest = order.filter((arm) => !kept.includes(arm));
-    rows.push(shares.time.map((_, i) => rest.reduce((sum, arm) => sum + shares.decisions[arm]![i]!, 0)));
+    rows.push(shares.time.map((_, i) => rest.reduce((total, arm) => total + shares.decisions[arm]![i]!, 0)));
     names.push(`${rest.length} others`);
   }
   const times: number[] = [];
@@ -36,22 +42,22 @@ export function stacked(shares: Shares): { names: string[]; data: uPlot.AlignedD
   const open = rows.map(() => 0); // decisions since the last point
   const steps = shares.time.length;
   const group = Math.ceil(steps / POINTS);
-  let count = 0;
-  for (let i = 0; i < steps; i++) {
+  for (let first = 0; first < steps; first += group) {
+    const end = Math.min(first + group, steps);
+    let count = 0;
     for (let arm = 0; arm < rows.length; arm++) {
-      const n = rows[arm]![i]!;
-      open[arm]! += n;
-      count += n;
+      open[arm]! += sum(rows[arm]!, first, end);
+      count += open[arm]!;
     }
-    if ((count < ENOUGH || (i + 1) % group) && (i < steps - 1 || times.length)) continue;
-    times.push(shares.time[times.length ? i : 0]!);
+    const last = end === steps;
+    if (last ? times.length && (count < ENOUGH || end - first < group) : count < ENOUGH) continue;
+    times.push(shares.time[times.length ? end - 1 : 0]!);
     let below = 0;
     for (let arm = 0; arm < rows.length; arm++) {
       below += open[arm]!;
       columns[arm]!.push(below / Math.max(count, 1));
       open[arm] = 0;
     }
-    count = 0;
   }
   if (times.length === 1) {
     times.push(times[0]! + Math.max(shares.step_seconds, 1));
