@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,36 @@ import dpbandits as dp
 from dpbandits.benchmark import PROBLEMS, TRACKS, benchmark, scored
 from dpbandits.benchmark import problems as public
 from dpbandits.benchmark import run as running
-from dpbandits.benchmark.scores import best_lower
+from dpbandits.benchmark.scores import CellScore, Scores, best_lower
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 
-CENTRAL, LOCAL, LEVELS = TRACKS
+CENTRAL, LOCAL, LEVELS, ANY_SIZE, NONE = TRACKS
 
 
-def test_every_private_policy_for_unit_rewards_is_in_exactly_one_track() -> None:
+def test_every_policy_is_played_in_its_class() -> None:
+    """For rewards in [0, 1] in exactly one track; those for rewards of any size in the track for these."""
     for name in lookup.names():
-        factory = lookup.find(name)
-        private = lookup.sample(name).guarantee.trust != "none" and not lookup.traits(name).any_reward
-        assert sum(running._belongs(factory, track) for track in TRACKS) == int(private), name
+        factory, any_reward = lookup.find(name), lookup.traits(name).any_reward
+        unit = [track for track in TRACKS if not track.any_size and running._belongs(factory, track)]
+        assert len(unit) == int(not any_reward), name
+        assert not any_reward or running._belongs(factory, ANY_SIZE), name
+        assert all(track.trust == lookup.sample(name).guarantee.trust for track in unit), name
+
+
+@pytest.mark.parametrize("track", TRACKS, ids=lambda track: track.name)
+def test_every_policy_of_a_track_can_be_played_on_all_its_problems_and_in_its_tails(track: public.Track) -> None:
+    size = public.SCALES["quick"]
+    contestants = {name for name, _, _ in running._contestants(track, [])}
+    cells, tails = dict(running._cells(track, size, [])), dict(running._tail_cells(track, size, []))
+    assert {key[0] for key in cells} == {key[0] for key in tails} == contestants
+    assert {key[1] for key in cells} == {problem.name for problem in track.problems}
+    most = round(size.tail_runs * track.tail_share)
+    assert {cell.runs for cell in tails.values()} <= {most, round(most * track.slow_share)}
 
 
 def test_every_problem_can_be_made_and_has_one_best_arm() -> None:
-    for problem in PROBLEMS:
+    for problem in (*PROBLEMS, *public.UNBOUNDED):
         means = np.sort(problem.arms.means)
         assert means[-1] > means[-2], problem.name
 
@@ -44,7 +59,7 @@ def test_scores_are_ratios_ranks_and_tails() -> None:
     """Two policies on two problems, checked by hand."""
     chosen = [problem for problem in PROBLEMS if problem.name in ("two", "close")]
     given: dict[str, Any] = {"epsilon": 2.0, "horizon": 1000, "runs": 5, "seed": 1, "checkpoints": 1}
-    played: dict[tuple[str, str, float | str], dp.Trace] = {
+    played: dict[tuple[str, str, public.Setting], dp.Trace] = {
         (name, problem.name, 2.0): dp.simulate(name, arms=problem.arms, **given)
         for name in ("adap-ucb", "dp-klucb")
         for problem in chosen
@@ -64,14 +79,27 @@ def test_scores_are_ratios_ranks_and_tails() -> None:
     assert sum(score.wins for score in found.scores) >= 2
 
 
+def entry(policy: str, mean: float, stderr: float) -> CellScore:
+    return CellScore(policy, "two", 1.0, 10, 100, mean, stderr, mean, mean, mean, mean, mean, 0.0, 1.0, None, 1.0)
+
+
+def test_a_winner_is_named_with_those_that_cannot_be_told_from_it() -> None:
+    """Two standard errors of the difference: 3 and 4 make 5, so that 110 is not told from 100, and 111 is."""
+    entries = [entry("c", 111.0, 4.0), entry("a", 100.0, 3.0), entry("b", 110.0, 4.0)]
+    found = Scores(CENTRAL, 10, entries, [])
+    assert [e.policy for e in found.leaders("two", 1.0)] == ["a", "b"]
+    assert found.leaders("C1", 1.0) == []
+
+
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """One problem, one setting, few rounds."""
     costs = ("stint", "bulk", "divergence", "noise", "counter", "arms")
-    monkeypatch.setitem(public.SCALES, "quick", public.Scale(10**4, 10**4, dict.fromkeys(costs, 2)))
-    monkeypatch.setattr(running, "PROBLEMS", tuple(p for p in PROBLEMS if p.name == "two"))
-    levels = public.Track("levels", LEVELS.title, "local", levels=("choice(0,1)",))
-    monkeypatch.setattr(running, "TRACKS", (CENTRAL, LOCAL, levels))
+    monkeypatch.setitem(public.SCALES, "quick", public.Scale(10**4, 10**4, dict.fromkeys(costs, 2), 3))
+    two = tuple(problem for problem in PROBLEMS if problem.name == "two")
+    levels = "choice(0,1)"
+    track = public.Track("levels", LEVELS.title, "local", levels=(levels,), tails=(("two", levels),), problems=two)
+    monkeypatch.setattr(running, "TRACKS", (CENTRAL, LOCAL, track))
 
 
 @pytest.mark.usefixtures("tiny")
@@ -93,8 +121,12 @@ def test_a_user_s_policy_joins_and_the_same_command_goes_on_where_it_stopped(
     policies = [score["policy"] for score in record["tracks"][0]["scores"]]
     assert "joining:mine" in policies
     assert "heldp-glr-b" in policies
-    assert "](figures/benchmark/levels.png)" in (out / "benchmark.md").read_text()
-    assert (out / "figures" / "benchmark" / "levels.png").exists()
+    page = (out / "benchmark.md").read_text()
+    for picture in re.findall(r"\]\((figures/benchmark/[a-z-]+\.png)\)", page):
+        assert (out / picture).exists(), picture
+    assert "](figures/benchmark/wins-levels.png)" in page
+    assert "3 runs of 10,000 rounds for the tails" in page
+    assert {cell["runs"] for cell in record["tails"][0]["cells"]} == {3}
     assert str(tmp_path) not in (out / "benchmark.json").read_text()
     watched: list[Any] = []
     again = benchmark(add=["joining:mine"], tracks=["levels"], out=out, workers=1, watch=watched.append)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from dpbandits.ranges import RangeFinder, find_range
 
 def played(finder: RangeFinder, rewards: np.ndarray[Any, Any], seed: int) -> tuple[float, float]:
     """The range that devices find whose noise is drawn from a seed."""
-    rng = np.random.default_rng(seed)
-    noise = RiggedNoise(rng.bytes)
+    rng = random.Random(seed)
+    noise, devices = RiggedNoise(rng.randbytes), dict[float, ThresholdCurator]()
     while not finder.done:
-        device = ThresholdCurator(finder.epsilon, finder.ask(), noise)
-        finder.tell(device.respond(float(rng.choice(rewards))))
+        threshold = finder.ask()
+        if threshold not in devices:
+            devices[threshold] = ThresholdCurator(finder.epsilon, threshold, noise)
+        finder.tell(devices[threshold].respond(float(rng.choice(rewards))))
     return finder.range
 
 

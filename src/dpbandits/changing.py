@@ -124,7 +124,7 @@ def with_more_arms(policy: Policy) -> Policy:
     """The same policy with one more arm, and all that it remembers of the others."""
     if not allows_more_arms(policy):
         raise InputError("arms", f"cannot be added: the settings of {policy.name} depend on how many arms there are")
-    grown = _one_more(policy)
+    grown = _one_more(policy).on_own_memory()
     for old, new in ((policy.agent, grown.agent), (policy.curator, grown.curator)):
         for memory, target in zip(_by_arm(old, new, policy.arms) or [], _arrays(new), strict=True):
             if memory.axis is None:

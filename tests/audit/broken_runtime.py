@@ -71,6 +71,38 @@ SOURCES = {
         AGAIN,
         "\nimport dpbandits.curators.batch as batch\nCurator = Batch\n\n\ndef later():\n    batch.laplace = None\n",
     ),
+    "by_methodcaller": (
+        AGAIN,
+        RAW
+        + "\nimport operator\n"
+        + AFTER.format(change='operator.methodcaller("__seta" + "ttr__", Curator, "mean", Raw.mean)(type)'),
+    ),
+    "by_another_getattr": (
+        AGAIN,
+        "\nfind = getattr\n" + AFTER.format(change='find(acting, "__glob" + "als__")["SCALE"] = 1e-9'),
+    ),
+    "by_wrapping": (
+        AGAIN,
+        RAW
+        + "\nimport functools\n"
+        + AFTER.format(change='functools.update_wrapper(Curator.mean, Raw.mean, assigned=("__co" + "de__",))'),
+    ),
+    "by_members": (
+        AGAIN,
+        "\nimport inspect\n"
+        + AFTER.format(change='dict(inspect.getmembers(inspect.currentframe()))["f_glo" + "bals"]["SCALE"] = 1e-9'),
+    ),
+    "by_a_thread": (
+        AGAIN,
+        "\nimport threading\n\n\ndef move(source, target):\n    while True:\n        target[:] = source\n"
+        + AFTER.format(change="threading.Thread(target=move, args=(self.raw_sums, self.means), daemon=True).start()"),
+    ),
+    "by_registering_later": (
+        AGAIN,
+        "\nfrom dpbandits.curators import intervals\n\n\ndef tells(curator, arm, beta):\n"
+        "    return curator.raw_sums[arm], curator.raw_sums[arm]\n"
+        + AFTER.format(change="intervals.found.register(Curator, tells)"),
+    ),
     "own_globals": (
         "global names are not those of its module",
         "\nimport types\nG = {'FACTOR': 1.0}\n\n\ndef times(x):\n    return x * FACTOR\n\n\n"
@@ -99,7 +131,7 @@ SOURCES = {
         "linecache.cache[__file__] = (len(TEXT), None, TEXT.splitlines(True), __file__)\n",
     ),
     "other_signature": (
-        "does more with the curator",
+        "does more with the curator|bound again",
         "\nimport inspect\nCurator = Batch\n\n\nclass Peeks(NamedTuple):\n    arms: int\n\n"
         "    def act(self, releases, t, rng):\n        return int(releases[2][0] > 0.5), 1, NO_LINE\n\n\n"
         "KEYS = list(inspect.signature(Peeks.act).parameters.values())\n"

@@ -197,8 +197,8 @@ class AcceptsLater(Pair):
 
 subtle("very small or very large", Underflow)
 subtle("truths are added", TruthsAdded)
-subtle("", TruthsOfFloats)
-subtle("", Rounded)
+subtle("truths are added", TruthsOfFloats)
+subtle("some digits", Rounded)
 subtle("does not support ufuncs", RowWraps)
 subtle("branches on reward", Edge)
 subtle("not clamped meets itself", InATuple)

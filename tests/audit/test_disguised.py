@@ -17,7 +17,7 @@ from dpbandits.agents import UCB, Doubling
 from dpbandits.audit import local, verify, watch
 from dpbandits.audit.memory import check
 from dpbandits.audit.proof import prove
-from dpbandits.audit.symbols import Refused
+from dpbandits.audit.refusals import Refused
 from dpbandits.audit.verify import _check_bulk
 from dpbandits.curators import LocalBernoulli
 from dpbandits.errors import InputError
@@ -93,7 +93,7 @@ def test_trusted_functions_and_builtins_are_what_they_were() -> None:
     source = (
         "import dpbandits.numerics as n\n"
         "from dpbandits import policies\nfrom dpbandits.audit.proof import prove\n"
-        "from dpbandits.audit.symbols import Refused\n"
+        "from dpbandits.audit.refusals import Refused\n"
         "n.unit.__code__ = (lambda x: x).__code__\n"
         "try:\n    prove(policies.adap_ucb(2, epsilon=1.0), 8)\n"
         "except Refused as refusal:\n    print(refusal)\n"

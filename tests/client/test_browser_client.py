@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
+import re
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from javascript import build
-from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, sync_playwright
+from browsing import chromium
+from javascript import PACKAGE
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route
 from servers import Server, Zygote
 
+ROOT = Path(__file__).parents[2]
 PAGE = "<!doctype html><meta charset=utf-8><title>shop</title><h1>shop</h1>"
 START = """
 async (settings) => {
@@ -30,36 +33,38 @@ async (settings) => {
 
 
 @pytest.fixture(scope="module")
-def code() -> str:
+def code(built: Path) -> str:
     """The built client."""
-    return (build() / "client.js").read_text()
+    return (built / "client.js").read_text()
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.stop()
+def flags(built: Path) -> str:
+    """The example of the page on OpenFeature for browsers, bundled. The server's address is in the page's hash."""
+    text = (ROOT / "docs" / "howto" / "openfeature.md").read_text()
+    example = re.search(r"## Browsers\n.*?```js\n(.*?)```", text, flags=re.DOTALL)
+    assert example is not None
+    script = example[1].replace('"http://localhost:8000"', "location.hash.slice(1)") + "globalThis.banner = banner;\n"
+    words = [str(PACKAGE / "node_modules" / ".bin" / "esbuild"), "--bundle", "--format=esm", "--log-level=error"]
+    return subprocess.run(words, input=script, capture_output=True, text=True, check=True, cwd=PACKAGE).stdout
 
 
 @pytest.fixture(scope="module")
-def origin(code: str) -> Iterator[str]:
+def origin(code: str, flags: str) -> Iterator[str]:
     """The shop's own web server, which knows nothing of dpbandits."""
+    scripts = {"/client.js": code, "/flags.js": flags}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            script = self.path == "/client.js"
-            content = (code if script else PAGE).encode()
+            content = scripts.get(self.path, PAGE).encode()
             self.send_response(200)
-            self.send_header("content-type", "text/javascript" if script else "text/html")
+            self.send_header("content-type", "text/javascript" if self.path in scripts else "text/html")
             self.send_header("content-length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
@@ -134,13 +139,31 @@ def shop(browser: Browser, server: Server, origin: str) -> Iterator[Shop]:
     context.close()
 
 
+def test_the_page_on_openfeature_works_as_written(shop: Shop) -> None:
+    shop.create(name="banner", response_window=1)
+    page = shop.context.new_page()
+    page.goto(f"{shop.origin}/#{shop.url}")
+    assert page.evaluate('import("/flags.js").then(() => banner)') in ("red", "green")
+
+    def accepted() -> int:
+        found: int = shop.server.call("GET", "/v1/experiments/banner/summary")[1]["responses"]["accepted"]
+        return found
+
+    deadline = time.monotonic() + 30
+    while accepted() < 1:
+        assert time.monotonic() < deadline, shop.requests
+        page.wait_for_timeout(20)
+    assert len(shop.sent) == 1
+    assert set(json.loads(shop.sent[0])["response"]) == {"decision", "epsilon", "response"}
+
+
 DECIDE = 'async (options) => client.decide("shop", { otherwise: 0, fallback: "red", ...options })'
 
 
 def test_from_the_decision_to_the_server(shop: Shop) -> None:
     shop.create()
     page = shop.tab()
-    clicked, ignored = (page.evaluate(DECIDE, {"after": 0.5}) for _ in range(2))
+    clicked, ignored = (page.evaluate(DECIDE, {"after": 2}) for _ in range(2))
     assert clicked["silent"] is None
     assert page.evaluate("(decision) => client.report(decision, 1)", clicked) is True
     assert shop.sent == [], "a report sends nothing"
@@ -354,8 +377,7 @@ def test_a_wrong_clock(shop: Shop) -> None:
 def test_no_reward_leaves_the_browser(shop: Shop) -> None:
     shop.create(policy="ldp-ucb-l")
     page = shop.tab()
-    decision = page.evaluate(DECIDE, {"after": 0.1})
-    page.evaluate("(decision) => client.report(decision, 0.8414709848)", decision)
+    page.evaluate(f"async () => client.report(await ({DECIDE})({{ after: 1 }}), 0.8414709848)")
     shop.until(page, lambda: shop.responses()["accepted"] == 1)
     assert not any("0.841" in body for _, body in shop.requests)
     assert page.evaluate("events").count(None) == 0

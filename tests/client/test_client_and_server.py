@@ -17,21 +17,6 @@ from dpbandits.client import Client
 from dpbandits.service import access
 
 
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def server(zygote: Zygote, tmp_path: Path) -> Iterator[Server]:
-    made = Server(zygote, tmp_path, f"sqlite:///{tmp_path}/test.db")
-    made.start()
-    yield made
-    made.stop()
-
-
 @pytest.fixture
 def client(server: Server, tmp_path: Path) -> Iterator[Client]:
     with Client(f"http://127.0.0.1:{server.port}", store=tmp_path / "answers", timeout=30) as made:

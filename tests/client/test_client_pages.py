@@ -7,13 +7,12 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from javascript import PACKAGE, build
-from servers import Server, Zygote
+from javascript import PACKAGE
+from servers import Server
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("openfeature", "clients")
@@ -31,26 +30,6 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def built() -> None:
-    build()
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def server(zygote: Zygote, tmp_path: Path) -> Iterator[Server]:
-    made = Server(zygote, tmp_path, f"sqlite:///{tmp_path}/test.db")
-    made.start()
-    yield made
-    made.stop()
-
-
 def run(language: str, code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment: dict[str, Any] = {**os.environ, "XDG_DATA_HOME": str(folder / "data")}
     if language == "python":
@@ -63,7 +42,7 @@ def run(language: str, code: str, folder: Path) -> subprocess.CompletedProcess[s
 
 @pytest.mark.parametrize(("page", "language", "number"), BLOCKS)
 def test_the_page_works_as_written(
-    server: Server, tmp_path: Path, built: None, page: str, language: str, number: int
+    server: Server, tmp_path: Path, built: Path, page: str, language: str, number: int
 ) -> None:
     made = {"name": "banner", "arms": ["red", "green"], "policy": "ldp-ucb-b", "epsilon": "1", "response_window": 3}
     assert server.call("POST", "/v1/experiments", made)[0] == 201

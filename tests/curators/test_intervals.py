@@ -12,8 +12,7 @@ from dpbandits.curators.intervals import noise, spread
 from dpbandits.environments import Arms, Levels
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
-from dpbandits.simulation import compiled
-from dpbandits.testing.case import streams
+from dpbandits.testing.case import player, streams
 
 MEANS = [0.6, 0.5, 0.05]
 RUNS = 150
@@ -29,10 +28,11 @@ def test_intervals_hold_after_an_adaptive_deployment(name: str) -> None:
     """beta = 0.2 for each of 3 arms in 150 runs: an interval that fails just so often is refused with 1e-6."""
     rounds, beta, widths, missed = 3000, 0.2, [], np.zeros(3)
     environment = Arms.of(MEANS).environment(Levels.of([1, 2]) if lookup.traits(name).levels is not None else None)
+    fresh = lookup.sample(name, arms=3, epsilon=2.0, horizon=rounds)
+    played = player(fresh, environment, skipping=False)
     for run in range(RUNS):
-        policy = lookup.sample(name, arms=3, epsilon=2.0, horizon=rounds)
-        pulls = np.zeros((1, 3), np.int64)
-        compiled.play(environment, policy.curator, policy.agent, np.array([rounds]), pulls, *streams(run, 17))
+        policy = fresh.fresh()
+        played(policy, environment, np.array([rounds]), streams(run, 17))
         for arm, mean in enumerate(MEANS):
             low, high = interval(policy.curator, arm, beta)
             assert 0.0 <= low <= high <= 1.0

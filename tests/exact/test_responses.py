@@ -26,6 +26,7 @@ from dpbandits.exact import (
     RandomisedResponse,
     RiggedNoise,
     SigmoidCurator,
+    as_float,
     exponential,
     logistic,
     on_grid,
@@ -218,3 +219,17 @@ def test_the_instructions_executed_do_not_depend_on_reward_or_noise(make: Maker)
         work.add((count, *asked))
     assert len(work) == 1
     assert next(iter(work))[0] > 10
+
+
+class Huge:
+    """Too large for a float, and it cannot be compared either."""
+
+    def __float__(self) -> float:
+        raise OverflowError
+
+    def __gt__(self, other: object) -> bool:
+        raise RuntimeError("a secret")
+
+
+def test_a_reward_that_cannot_be_compared_is_answered_like_one_that_is_no_number() -> None:
+    assert math.isnan(as_float(Huge()))

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import chromium
 from looking import Visit
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser
 from servers import Server, Zygote
 
 from dpbandits.service.page import BUILT
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium."""
     assert (BUILT / "index.html").exists(), "the page is not built: run make web"
-    found = shutil.which("chromium")
-    assert found is not None, "chromium is not installed: run make browser"
-    expect.set_options(timeout=30_000)  # a busy machine is no failure
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+    with chromium() as opened:
         yield opened
-        opened.close()
+
+
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    made = Zygote()
+    yield made
+    made.stop()
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+def serving(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
     """Start servers, which are stopped at the end of the module."""
-    zygote = Zygote()
     started: list[Server] = []
 
     def start(**settings: Any) -> Server:
@@ -44,7 +44,6 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
     yield start
     for server in started:
         server.stop()
-    zygote.stop()
 
 
 @pytest.fixture

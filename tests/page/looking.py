@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS = ROOT / "out" / "screenshots"
 LOOKS = [(theme, size) for theme in ("light", "dark") for size in ("desktop", "phone")]
+DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 
 
@@ -44,7 +45,7 @@ class Visit:
             width, height = SIZES[size]
             self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
             self.page.set_viewport_size({"width": width, "height": height})
-            self.page.wait_for_timeout(100)
+            self.page.evaluate(DRAWN)
             self.page.screenshot(path=SCREENSHOTS / f"{view}-{theme}-{size}.png", full_page=True)
             wide = self.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= width, f"{view} is {wide} pixels wide on a {size}"

@@ -70,6 +70,23 @@ def test_an_experiment_from_the_form_to_the_archive(server: Server, visit: Open,
     expect(page.locator(".badge")).to_have_text("archived")
 
 
+def test_users_may_have_levels_of_their_own(server: Server, visit: Open) -> None:
+    one = visit(server)
+    one.expected = ("Failed to load resource: the server responded with a status of 422",)
+    page = one.open("/#/new")
+    page.get_by_label("Name").fill("leveled")
+    page.get_by_label("Policy, and whom users must trust").select_option("heldp-ucb-b")
+    expect(page.get_by_label("Epsilon", exact=True)).to_have_count(0)
+    page.get_by_label("Levels that users may have").fill("1, 1")
+    page.get_by_role("button", name="Begin the experiment").click()
+    expect(page.locator("#levels-help")).to_contain_text("must be different levels")
+    page.get_by_label("Levels that users may have").fill("0 1/2, 2")
+    page.get_by_role("button", name="Begin the experiment").click()
+    expect(page.get_by_role("heading", name="leveled")).to_be_visible()
+    made = server.call("GET", "/v1/experiments/leveled")[1]
+    assert (made["levels"], made["options"]) == (["0", "1/2", "2"], {"epsilon_min": "auto"})
+
+
 def test_an_impossible_plan_is_refused_in_words(server: Server, visit: Open) -> None:
     one = visit(server)
     one.expected = ("Failed to load resource: the server responded with a status of 422",)

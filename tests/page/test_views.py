@@ -112,6 +112,15 @@ def test_the_form_with_a_plan(server: Server, visit: Open) -> None:
     one.looks("new")
 
 
+def test_the_description_of_the_api(server: Server, visit: Open) -> None:
+    one = visit(server)
+    page = one.open("/docs")
+    expect(page.get_by_role("heading", name="POST /v1/experiments/{name}/decisions")).to_be_visible()
+    one.looks("docs")
+    page.get_by_role("link", name="The page with all experiments").click()
+    expect(page.locator(".glance").first).to_be_visible()
+
+
 def test_an_empty_server(serving: Callable[..., Server], visit: Open) -> None:
     one = visit(serving())
     page = one.open()

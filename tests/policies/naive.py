@@ -23,7 +23,7 @@ def kl(p: float, q: float) -> float:
 
 def bisected(f: Callable[[float], bool], low: float, high: float) -> float:
     """Where ``f``, true at ``low``, becomes false."""
-    for _ in range(200):
+    for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if f(middle) else (low, middle)
     return low
@@ -77,7 +77,7 @@ def responses(policy: Policy, means: Sequence[float], rounds: int, seed: int) ->
 def d_eps(x: float, y: float, epsilon: float) -> float:
     """The least of epsilon |z - x| + kl(z, y), by a search for z between x and y."""
     low, high = min(max(min(x, y), 0.0), 1.0), min(max(max(x, y), 0.0), 1.0)
-    for _ in range(120):  # a convex function of z
+    for _ in range(50):  # a convex function of z
         a, b = low + (high - low) / 3.0, high - (high - low) / 3.0
         smaller = epsilon * abs(a - x) + kl(a, y) < epsilon * abs(b - x) + kl(b, y)
         low, high = (low, b) if smaller else (a, high)
@@ -117,7 +117,7 @@ def dp_glr_imed(released: list[Released], epsilon: float, correction: float) -> 
     means = []
     for batches in released:
         low, high = 0.0, 1.0
-        for _ in range(80):
+        for _ in range(40):
             a, b = low + (high - low) / 3.0, high - (high - low) / 3.0
             low, high = (low, b) if misfit(batches, a) < misfit(batches, b) else (a, high)
         means.append(0.5 * (low + high))

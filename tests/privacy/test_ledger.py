@@ -207,3 +207,27 @@ def test_bad_costs_are_refused_by_name() -> None:
         Ledger(0)
     with pytest.raises(InputError, match="cost must be positive"):
         Ledger(1).enter("a", {"x": -1})
+
+
+class Unlike(str):
+    """A text that says that it equals nothing but itself."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def test_a_name_that_equals_nothing_is_charged_like_any_other() -> None:
+    ledger = Ledger("1")
+    ledger.enter(Unlike("first"), {Unlike("r"): "1"})
+    with pytest.raises(LedgerError, match="must lose at most 1"):
+        ledger.enter("second", {Unlike("r"): "1"})
+    with pytest.raises(LedgerError, match="must be drawn once"):
+        ledger.enter(Unlike("first"), {})
+    with pytest.raises(InputError, match="costs must name each reward once"):
+        ledger.enter("third", {Unlike("s"): "1/2", Unlike("s"): "1/2"})
+    assert ledger.worst() == 1

@@ -7,6 +7,14 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+from dpbandits.service.service import Service
+
+
+def served(client: TestClient) -> Service:
+    """The service behind a client."""
+    found: Any = client.app
+    return found.service
+
 
 def create(client: TestClient, name: str = "shop", **settings: Any) -> dict[str, Any]:
     """An experiment; local with one bit by default."""

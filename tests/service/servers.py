@@ -6,12 +6,13 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from postgres import free_port
 
@@ -90,13 +91,57 @@ class Server:
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """(status, JSON) of one request."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
-            content = None if body is None else json.dumps(body)
-            connection.request(method, path, content, {"content-type": "application/json"})
-            answer = connection.getresponse()
-            text = answer.read()
-            kind = answer.headers.get("content-type", "")
-            return answer.status, json.loads(text) if "json" in kind else text.decode(errors="replace")
-        finally:
-            connection.close()
+        return call(self.port, method, path, body)
+
+
+class Workers:
+    """``dpbandits serve`` as it is typed, with two workers on one PostgreSQL."""
+
+    def __init__(self, folder: Path, store: str) -> None:
+        self.port, self.folder = free_port(), folder
+        words = ["serve", "--store", store, "--workers", "2", "--port", str(self.port)]
+        with open(folder / "workers.log", "w") as log:
+            command = [sys.executable, "-m", "dpbandits", *words]
+            self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+
+    def __enter__(self) -> Self:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if self.call("GET", "/readyz")[0] == 200 and len(self.started) == 2:
+                    return self
+            time.sleep(0.05)
+        raise AssertionError(f"the workers do not start: {(self.folder / 'workers.log').read_text()[-2000:]}")
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    @property
+    def started(self) -> list[int]:
+        """The process ids of the workers that have started, those that have ended since among them."""
+        text = (self.folder / "workers.log").read_text()
+        return [int(number) for number in re.findall(r"Started server process \[(\d+)\]", text)]
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """(status, JSON) of one request."""
+        return call(self.port, method, path, body)
+
+
+def call(port: int, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    """(status, JSON) of one request to a server on this machine."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        content = None if body is None else json.dumps(body)
+        connection.request(method, path, content, {"content-type": "application/json"})
+        answer = connection.getresponse()
+        text = answer.read()
+        kind = answer.headers.get("content-type", "")
+        return answer.status, json.loads(text) if "json" in kind else text.decode(errors="replace")
+    finally:
+        connection.close()

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import math
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -180,8 +181,6 @@ def test_over_the_cap_nothing_is_taken(client: TestClient) -> None:
 
 
 def test_a_response_after_its_window_is_late(client: TestClient) -> None:
-    import time
-
     create(client, response_window=0.2)
     token = decide(client)["token"]
     time.sleep(0.3)
@@ -194,19 +193,15 @@ def test_a_response_after_its_window_is_late(client: TestClient) -> None:
 
 
 def test_a_stint_closes_when_its_window_is_over(client: TestClient) -> None:
-    import time
-
-    create(client, policy="dp-se", horizon=100_000, response_window=3, options={"beta": 0.5})
+    create(client, policy="dp-se", horizon=100_000, response_window=60, options={"beta": 0.5})
     one = decide(client)
     assert reward(client, one["token"], 1) == "accepted"
-    lease = decide(client, count=1000)
-    open_arm = one["arm"]
-    for _ in range(100):
-        if lease["decisions"][-1]["arm"] != open_arm:
-            break
-        time.sleep(0.2)
-        lease = decide(client, count=1000)
-    assert lease["decisions"][-1]["arm"] != open_arm
+    assert decide(client, count=1000)["decisions"][-1]["arm"] == one["arm"]
+    client.app.service.clock._offset += 61.0  # type: ignore[attr-defined]  # a minute later
+    deadline = time.monotonic() + 30
+    while decide(client, count=1000)["decisions"][-1]["arm"] == one["arm"]:
+        assert time.monotonic() < deadline, "the stint stays open"
+        time.sleep(0.1)
     first = read(client, "ledger")["entries"][0]
     assert first["closed_by"] == "deadline"
     assert first["responses"] == 1

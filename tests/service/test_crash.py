@@ -132,10 +132,10 @@ def check(folder: Path, store: str, load: Load, seen: dict[tuple[str, int, str],
 
 
 def _check_one(service: Service, connection: Any, name: str, load: Load) -> None:
-    from dpbandits.service import reports
+    from dpbandits.service import export, reports
 
     run = service.stored(connection, service.find(name).experiment.id)
-    text = b"".join(reports.as_csv(reports.export(connection, run))).decode()
+    text = b"".join(export.as_csv(connection, run)).decode()
     rows = {row["decision"]: row for row in csv.DictReader(io.StringIO(text))}
     for (experiment, decision), arm in load.arms.items():
         if experiment == name:

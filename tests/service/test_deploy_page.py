@@ -2,49 +2,115 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
+import os
 import re
+import signal
 import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from servers import Server, Zygote
+import pytest
+from postgres import Postgres
+from servers import Server, Workers, Zygote
 
 ROOT = Path(__file__).parents[2]
 
 
-def typed(script: str, folder: Path) -> list[Any]:
-    """What a server in an empty folder says to these commands."""
-    zygote = Zygote()
-    server = Server(zygote, folder, f"sqlite:///{folder}/test.db")
-    server.start()
-    try:
-        lines = re.sub(r"\n(?=\S)", "; echo\n", script).replace("localhost:8000", f"127.0.0.1:{server.port}")
-        said = subprocess.run(["bash", "-c", lines], capture_output=True, text=True, check=True, cwd=folder).stdout
-    finally:
-        server.stop()
-        zygote.stop()
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[Zygote]:
+    made = Zygote()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def server(zygote: Zygote, tmp_path: Path) -> Iterator[Server]:
+    made = Server(zygote, tmp_path, f"sqlite:///{tmp_path}/test.db")
+    made.start()
+    yield made
+    made.stop()
+
+
+def typed(script: str, server: Server | Workers) -> list[Any]:
+    """What a server says to these commands."""
+    lines = re.sub(r"\n(?=\S)", "; echo\n", script).replace("localhost:8000", f"127.0.0.1:{server.port}")
+    said = subprocess.run(["bash", "-c", lines], capture_output=True, text=True, check=True).stdout
     return [json.loads(line) for line in said.splitlines() if line.strip()]
 
 
-def test_the_experiment_with_curl(tmp_path: Path) -> None:
+def of_the_readme() -> str:
+    script = re.search(r"    dpbandits serve &\n(.*?)\n\n", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert script is not None
+    return "\n".join(re.sub(r"\s+# .*", "", line.removeprefix("    ")) for line in script[1].splitlines()) + "\n"
+
+
+def test_the_experiment_with_curl(server: Server) -> None:
     script = re.search(r"```sh\n(curl.*?)```", (ROOT / "docs" / "howto" / "deploy.md").read_text(), flags=re.DOTALL)
     assert script is not None
-    made, told, summary, ledger = typed(script[1], tmp_path)
+    made, told, summary, ledger = typed(script[1], server)
     assert made["name"] == "shop"
     assert told == {"status": "accepted"}
     assert summary["responses"]["accepted"] == summary["users"]["count"] == 1
     assert ledger["worst_reward"] == "1"
 
 
-def test_the_commands_of_the_readme(tmp_path: Path) -> None:
-    script = re.search(r"    dpbandits serve &\n(.*?)\n\n", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    assert script is not None
-    lines = [re.sub(r"\s+# .*", "", line.removeprefix("    ")) for line in script[1].splitlines()]
-    made, told, summary, ledger = typed("\n".join(lines) + "\n", tmp_path)
+def test_the_commands_of_the_readme(server: Server) -> None:
+    made, told, summary, ledger = typed(of_the_readme(), server)
     assert made["name"] == "shop"
     assert told == {"status": "accepted"}
     assert summary["responses"]["used"] == summary["version"] == len(ledger["entries"]) == 1
+
+
+def test_the_same_on_postgresql_with_two_workers_of_which_each_is_killed(tmp_path: Path, postgres: Postgres) -> None:
+    with Workers(tmp_path, postgres.database()) as workers:
+        made, told, summary, _ = typed(of_the_readme(), workers)
+        assert made["name"] == "shop"
+        assert told == {"status": "accepted"}
+        assert summary["responses"]["accepted"] == 1
+        before = settled(workers, "shop", 1)
+        asked = {"name": "local", "arms": ["red", "green"], "policy": "ldp-ucb-b", "epsilon": "1"}
+        assert workers.call("POST", "/v1/experiments", asked)[0] == 201
+        for worker in workers.started[:2]:
+            for number in range(20):
+                if number == 10:
+                    os.kill(worker, signal.SIGKILL)
+                answer(workers, f"{worker}-{number}")
+        found = settled(workers, "local", 40)
+        assert found["decisions"] == 40
+        assert settled(workers, "shop", 1) == before  # what was released is what it was
+        assert workers.process.poll() is None
+
+
+def answer(workers: Workers, name: str) -> None:
+    """Decide and respond, and try again as a client does when its connection breaks."""
+    decided: dict[str, Any] = {}
+    statuses: list[str] = []
+    deadline = time.monotonic() + 60
+    while not statuses and time.monotonic() < deadline:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            if not decided:
+                code, decided = workers.call("POST", "/v1/experiments/local/decisions", {"decision": name})
+                assert code == 200, decided
+            code, said = workers.call("POST", "/v1/responses", {"token": decided["token"], "response": 1})
+            assert code == 200, said
+            statuses.append(said["status"])
+    assert statuses in (["accepted"], ["duplicate"])
+
+
+def settled(workers: Workers, name: str, responses: int) -> dict[str, Any]:
+    """The summary, once all that was accepted is folded; without what depends on the time."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found: dict[str, Any] = workers.call("GET", f"/v1/experiments/{name}/summary")[1]
+        if found["responses"]["used"] == responses:
+            return {key: value for key, value in found.items() if key != "health"}
+        time.sleep(0.05)
+    raise AssertionError(f"not all that was accepted is counted: {found['responses']}")
 
 
 def test_the_page_names_settings_and_metrics_that_exist() -> None:

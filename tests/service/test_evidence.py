@@ -133,12 +133,12 @@ def test_shares_count_every_decision_in_columns(client: TestClient) -> None:
 
 
 def test_shares_of_many_decisions_come_from_minutes(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpbandits.service import reports
+    from dpbandits.service import timelines
 
     create(embedded)
     decide(embedded, count=70)
     fine = read(embedded, "shares")
-    monkeypatch.setattr(reports, "FINE", 10)
+    monkeypatch.setattr(timelines, "FINE", 10)
     coarse = read(embedded, "shares")
     assert coarse["step_seconds"] == 60
     assert fine["step_seconds"] == 1

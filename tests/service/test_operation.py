@@ -20,7 +20,7 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
-from calls import create, decide, folded, read, respond, reward
+from calls import create, decide, folded, read, respond, reward, served
 from fastapi import FastAPI
 from postgres import Postgres, free_port
 from servers import Server, Zygote
@@ -40,12 +40,6 @@ from dpbandits.service.tables import METADATA, states
 
 Command = Callable[..., tuple[int, str, str]]
 Open = Callable[..., TestClient]
-
-
-def served(client: TestClient) -> Service:
-    """The service behind a client."""
-    found: Any = client.app
-    return found.service
 
 
 @pytest.fixture(scope="module")

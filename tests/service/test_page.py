@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from dpbandits.errors import InputError
+from dpbandits.planning.question import ask
 from dpbandits.service import app
+from dpbandits.service.forecast import OfLevels, answer
 from dpbandits.service.page import BUILT, Files
 from dpbandits.service.planner import Planner
 from dpbandits.service.problems import Refusal
@@ -68,6 +72,28 @@ def test_without_a_built_page_a_paragraph_says_how_to_build_it(tmp_path: Path) -
     assert files.find("/assets/x.js") is None
 
 
+def test_the_description_of_the_api_fetches_nothing(embedded: TestClient) -> None:
+    answer = embedded.get("/docs")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert not re.search(r"https?://|//[a-z]|<script|<link|<img|url\(", answer.text)
+    policy = answer.headers["content-security-policy"]
+    style = re.search(r"<style>(.*?)</style>", answer.text, flags=re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert policy.startswith(f"default-src 'none'; style-src 'sha256-{digest}';")
+    document = embedded.get("/openapi.json").json()
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            assert f"<b>{method.upper()}</b> <code>{path}</code>" in answer.text
+            for parameter in operation.get("parameters", []):
+                assert f"<code>{parameter['name']}</code>" in answer.text
+    for field in document["components"]["schemas"]["Settings"]["properties"]:
+        assert re.search(rf"<code>{field}[.<]", answer.text)
+    assert embedded.get("/docs", headers={"accept-encoding": "identity"}).text == answer.text
+    assert answer.headers["content-encoding"] == "gzip"
+    assert embedded.get("/redoc").status_code == 404
+
+
 def test_the_page_can_be_read_without_a_key_and_nothing_else(embedded: TestClient, tmp_path: Path) -> None:
     from dpbandits.service import access
     from dpbandits.service.store import Database
@@ -117,10 +143,23 @@ def test_a_plan_that_takes_too_long_is_ended() -> None:
         planner.close()
 
 
+def test_a_plan_for_users_with_levels_of_their_own() -> None:
+    plain = ask("2", best=0.5, gap=0.3, traffic=100, days=5, epsilon=2.0)
+    question = OfLevels(**vars(plain), given=(0.0, 0.5, 2.0))
+    assert question.levels(2.0, question.refuse).sample == (0.0, 0.5, 2.0)
+    assert question.levels(4.0, question.refuse).sample == (0.0, 1.0, 4.0)
+    assert question.levels(1000.0, question.refuse).sample == (0.0, 100.0, 100.0)
+    for levels in ([], ["0"], ["-1"], ["much"]):
+        with pytest.raises(InputError, match="levels"):
+            answer({**ASKED, "policy": "heldp-ucb-b", "epsilon": None, "levels": levels})
+
+
 def test_policies_say_what_a_form_needs(embedded: TestClient) -> None:
     found = {one["name"]: one for one in embedded.get("/v1/policies").json()["policies"]}
     assert found["ldp-imed-b"]["trust"] == "local"
     assert found["dp-se"]["horizon"]
     assert found["heldp-ucb-b"]["levels"]
+    assert found["heldp-ucb-b"]["least_level"]
+    assert not found["heldp-glr-b"]["least_level"]
     assert not found["ucb1"]["epsilon"]
     assert {one["trust"] for one in found.values() if one["strong"]} == {"local", "central"}

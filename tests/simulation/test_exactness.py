@@ -18,11 +18,11 @@ from dpbandits.environments.population import users_of
 from dpbandits.mechanisms import response_probability
 from dpbandits.parts import copied
 from dpbandits.policies.policy import Policy
-from dpbandits.testing.case import play
+from dpbandits.testing.case import player, streams
 
 FAILURE = 1e-6  # probability of each of these tests to fail though all is right
 RUNS = 20_000
-ROUNDS = 14
+ROUNDS = 12
 
 
 def paths(policy: Policy, chances: list[float], rounds: int) -> Iterator[tuple[tuple[int, ...], float]]:
@@ -44,10 +44,10 @@ def paths(policy: Policy, chances: list[float], rounds: int) -> Iterator[tuple[t
 
 def pulls_of_runs(make: Callable[[], Policy], means: list[float], rounds: int) -> Counter[tuple[int, ...]]:
     """The pulls of runs as simulations play them: with skipped rounds and bulk draws."""
-    environment, seen = Bernoulli.start(means), Counter[tuple[int, ...]]()
+    policy, environment, seen = make(), Bernoulli.start(means), Counter[tuple[int, ...]]()
+    played = player(policy, environment)
     for run in range(RUNS):
-        streams = tuple(np.random.default_rng([run, stream]) for stream in range(3))
-        pulls = play(make(), environment, np.array([rounds]), streams)
+        pulls = played(policy.fresh(), environment, np.array([rounds]), streams(run))
         seen[tuple(pulls[0].tolist())] += 1
     return seen
 
@@ -63,7 +63,7 @@ def pulls_of_runs(make: Callable[[], Policy], means: list[float], rounds: int) -
     ids=["ucb1", "kl-ucb", "imed", "ldp-ucb-b"],
 )
 def test_pulls_have_the_exact_distribution(make: Callable[[], Policy], chance: Callable[[float], float]) -> None:
-    """Chi-square of 20 000 skipping runs against the distribution enumerated over all 2^14 reward sequences."""
+    """Chi-square of 20 000 skipping runs against the distribution enumerated over all 2^12 reward sequences."""
     means = [0.8, 0.3]
     assert skip_ahead(make().agent) is not make().agent
     exact: dict[tuple[int, ...], float] = {}
@@ -98,11 +98,11 @@ def test_regret_at_a_large_horizon_is_that_of_the_plain_loop(make: Callable[[], 
     environment, runs, rounds = Bernoulli.start([0.7, 0.6, 0.6, 0.4], users), 200, 50_000
     gaps = environment.means.max() - environment.means
     regrets = []
+    policy = make()
     for quickly in (False, True):
-        regret = np.zeros(runs)
+        regret, played = np.zeros(runs), player(policy, environment, skipping=quickly, bulk=quickly)
         for run in range(runs):
-            streams = tuple(np.random.default_rng([run, stream, int(quickly)]) for stream in range(3))
-            pulls = play(make(), environment, np.array([rounds]), streams, skipping=quickly, bulk=quickly)
+            pulls = played(policy.fresh(), environment, np.array([rounds]), streams(run, int(quickly)))
             regret[run] = pulls[0] @ gaps
         regrets.append(regret)
     error = math.sqrt(sum(regret.var(ddof=1) for regret in regrets) / runs)

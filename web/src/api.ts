@@ -131,6 +131,7 @@ export interface Policy {
   paper: string;
   epsilon: boolean;
   levels: boolean;
+  least_level: boolean;
   horizon: boolean;
   strong: boolean;
   caution: string;
@@ -155,6 +156,7 @@ export interface Plan extends Forecast {
   free: Forecast | null;
   other: Forecast | null;
   curve: Forecast[];
+  levels: number[] | null;
   at_random: { lost: number; loss: number | null };
   caution: string;
 }

@@ -1,50 +1,64 @@
 // Charts: shares over time with uPlot, everything else with plain elements.
 
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Arm, Forecast, Shares, Summary } from "./api";
-import { armColour, colour, COLOURS, onTheme } from "./theme";
+import { armColour, colours, COLOURS, onTheme } from "./theme";
 import { number, percent, value, whole } from "./words";
 
 /** Seconds between the marks of a time axis. */
 const STEPS = [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000];
 const ENOUGH = 25; // decisions in a step before its shares are worth a point
-const POINTS = 600; // at most: a screen shows no more
+const POINTS = 400; // at most: a screen shows no more
 const SHOWN = COLOURS - 1; // arms with a colour of their own; the others are one band
+
+function sum(row: number[], from: number, to: number): number {
+  let total = 0;
+  for (let i = from; i < to; i++) total += row[i]!;
+  return total;
+}
+
+/** The rows with the largest totals, in their order. */
+function largest(rows: number[][], most: number): number[] {
+  const totals = rows.map((row) => sum(row, 0, row.length));
+  return [...rows.keys()].sort((a, b) => totals[b]! - totals[a]!).slice(0, most).sort((a, b) => a - b);
+}
 
 /** Stacked shares: for each arm the share of it and of those below, over time. */
 export function stacked(shares: Shares): { names: string[]; data: uPlot.AlignedData } {
-  const totals = shares.decisions.map((row) => row.reduce((a, b) => a + b, 0));
   const many = shares.arms.length > COLOURS;
   const order = [...shares.arms.keys()];
-  const kept = many ? [...order].sort((a, b) => totals[b]! - totals[a]!).slice(0, SHOWN).sort((a, b) => a - b) : order;
+  const kept = many ? largest(shares.decisions, SHOWN) : order;
   const rows = kept.map((arm) => shares.decisions[arm]!);
   const names = kept.map((arm) => shares.arms[arm]!);
   if (many) {
     const rest = order.filter((arm) => !kept.includes(arm));
-    rows.push(shares.time.map((_, i) => rest.reduce((sum, arm) => sum + shares.decisions[arm]![i]!, 0)));
+    rows.push(shares.time.map((_, i) => rest.reduce((total, arm) => total + shares.decisions[arm]![i]!, 0)));
     names.push(`${rest.length} others`);
   }
   const times: number[] = [];
   const columns: number[][] = rows.map(() => []);
-  let open = rows.map(() => 0);
-  let count = 0;
-  const group = Math.ceil(shares.time.length / POINTS);
-  shares.time.forEach((time, i) => {
-    rows.forEach((row, arm) => (open[arm]! += row[i]!));
-    count += rows.reduce((sum, row) => sum + row[i]!, 0);
-    if ((count < ENOUGH || (i + 1) % group) && (i < shares.time.length - 1 || times.length)) return;
-    if (!times.length) times.push(shares.time[0]!);
-    else times.push(time);
+  const open = rows.map(() => 0); // decisions since the last point
+  const steps = shares.time.length;
+  const group = Math.ceil(steps / POINTS);
+  for (let first = 0; first < steps; first += group) {
+    const end = Math.min(first + group, steps);
+    let count = 0;
+    for (let arm = 0; arm < rows.length; arm++) {
+      open[arm]! += sum(rows[arm]!, first, end);
+      count += open[arm]!;
+    }
+    const last = end === steps;
+    if (last ? times.length && (count < ENOUGH || end - first < group) : count < ENOUGH) continue;
+    times.push(shares.time[times.length ? end - 1 : 0]!);
     let below = 0;
-    open.forEach((n, arm) => {
-      below += n;
+    for (let arm = 0; arm < rows.length; arm++) {
+      below += open[arm]!;
       columns[arm]!.push(below / Math.max(count, 1));
-    });
-    open = rows.map(() => 0);
-    count = 0;
-  });
+      open[arm] = 0;
+    }
+  }
   if (times.length === 1) {
     times.push(times[0]! + Math.max(shares.step_seconds, 1));
     for (const column of columns) column.push(column[0]!);
@@ -56,27 +70,30 @@ export function ShareChart({ shares, height = 240 }: { shares: Shares; height?: 
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const started = performance.now();
-  const { names, data } = stacked(shares);
+  const { names, data } = useMemo(() => stacked(shares), [shares]);
   const count = names.length;
-  const latest = useRef(data);
-  latest.current = data;
+  const latest = useRef(data); // what is drawn
   const began = useRef(0); // when the last drawing began: benchmarks/page.py reads how long it took
 
   useLayoutEffect(() => {
     const within = box.current!;
     const drawn = (): void => void performance.measure("chart", { start: began.current });
-    const make = (): void => {
+    let width = within.clientWidth;
+    const make = (from: number): void => {
       plot.current?.destroy();
-      began.current = started;
-      plot.current = new uPlot(options(within.clientWidth, height, count, drawn), latest.current, within);
+      began.current = from;
+      plot.current = new uPlot(options(within, width, height, count, drawn), latest.current, within);
     };
-    make();
+    latest.current = data;
+    make(started);
     const fit = new ResizeObserver(() => {
+      if (within.clientWidth === width) return; // it is observed for the first time
       began.current = performance.now();
-      plot.current?.setSize({ width: within.clientWidth, height });
+      width = within.clientWidth;
+      plot.current?.setSize({ width, height });
     });
     fit.observe(within);
-    const end = onTheme(make);
+    const end = onTheme(() => make(performance.now()));
     return () => {
       end();
       fit.disconnect();
@@ -85,9 +102,11 @@ export function ShareChart({ shares, height = 240 }: { shares: Shares; height?: 
     };
   }, [count, height]);
   useLayoutEffect(() => {
+    if (latest.current === data) return; // it was just made with them
+    latest.current = data;
     began.current = started;
     plot.current?.setData(data);
-  }, [shares]);
+  }, [data]);
 
   const last = data[0].length - 1;
   const now = names.map((name, arm) => {
@@ -110,8 +129,10 @@ export function ShareChart({ shares, height = 240 }: { shares: Shares; height?: 
   );
 }
 
-function options(width: number, height: number, arms: number, drawn: () => void): uPlot.Options {
-  const axis = { stroke: colour("quiet"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
+function options(within: HTMLElement, width: number, height: number, arms: number, drawn: () => void): uPlot.Options {
+  const bands = Array.from({ length: arms }, (_, i) => `arm${(arms - 1 - i) % COLOURS}`);
+  const [quiet, line, card, ...fills] = colours(within, ["quiet", "line", "card", ...bands]);
+  const axis = { stroke: quiet!, grid: { stroke: line!, width: 1 }, ticks: { show: false }, font: "12px system-ui" };
   return {
     width,
     height,
@@ -124,23 +145,22 @@ function options(width: number, height: number, arms: number, drawn: () => void)
       { ...axis, grid: { show: false }, space: 80, size: 30, incrs: STEPS, values: (_, ticks) => ticks.map(clock(ticks)) },
       { ...axis, size: 48, splits: () => [0, 0.25, 0.5, 0.75, 1], values: (_, ticks) => ticks.map((y) => `${100 * y} %`) },
     ],
-    series: [
-      {},
-      ...Array.from({ length: arms }, (_, i) => {
-        const fill = colour(`arm${(arms - 1 - i) % COLOURS}`);
-        return { fill, stroke: colour("card"), width: 1, points: { show: false } };
-      }),
-    ],
+    series: [{}, ...fills.map((fill) => ({ fill, stroke: card!, width: 1, points: { show: false } }))],
   };
 }
 
-/** Times of an axis: with seconds, with minutes, or as days, as its steps need. */
+const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec".split(" ");
+const two = (n: number): string => String(n).padStart(2, "0");
+
+/** Times of an axis: with seconds, with minutes, or as days, as its steps need. Making an Intl format takes milliseconds. */
 function clock(ticks: number[]): (time: number) => string {
   const step = (ticks[1] ?? 0) - (ticks[0] ?? 0);
-  const how: Intl.DateTimeFormatOptions =
-    step >= 86400 ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit", ...(step < 60 ? { second: "2-digit" } : {}) };
-  const format = new Intl.DateTimeFormat("en-GB", how);
-  return (time) => format.format(time * 1000);
+  return (time) => {
+    const at = new Date(time * 1000);
+    if (step >= 86400) return `${at.getDate()} ${MONTHS[at.getMonth()]}`;
+    const minutes = `${two(at.getHours())}:${two(at.getMinutes())}`;
+    return step < 60 ? `${minutes}:${two(at.getSeconds())}` : minutes;
+  };
 }
 
 /** Estimates with their intervals, on one scale. */

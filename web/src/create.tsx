@@ -9,6 +9,7 @@ interface Form {
   arms: string;
   policy: string;
   epsilon: string;
+  levels: string;
   cap: string;
   window: string;
   best: string;
@@ -22,6 +23,7 @@ const START: Form = {
   arms: "red\ngreen\nblue",
   policy: "ldp-imed-b",
   epsilon: "1",
+  levels: "0.5, 1, 2",
   cap: "10",
   window: "86400",
   best: "10",
@@ -31,6 +33,7 @@ const START: Form = {
 };
 
 const armsOf = (text: string): string[] => text.split("\n").map((arm) => arm.trim()).filter(Boolean);
+const levelsOf = (text: string): string[] => text.split(/[\s,;]+/).filter(Boolean);
 
 export function Create() {
   const [form, setForm] = useState(START);
@@ -74,6 +77,8 @@ export function Create() {
           </Labelled>
           <PolicyField policies={policies} value={form.policy} error={errors["policy"]} onInput={set("policy")} />
           {(!chosen || chosen.epsilon) && field("epsilon", "Epsilon", "Smaller is more private: 0.1, 1 or 1/3. It cannot change later.")}
+          {chosen?.levels &&
+            field("levels", "Levels that users may have", "An epsilon for each kind of user, such as 0.5, 1, 2. Clients name a user's own when they ask for a decision; 0 is a user who sends nothing.")}
           <div class="pair">
             {field("cap", "Responses per user, at most", "Over it a user still gets decisions, and sends nothing. Empty: no cap.", { inputMode: "numeric" })}
             {field("window", "Response window, seconds", `What comes later is not used. Now: ${seconds(Number(form.window) || null)}.`, { inputMode: "numeric" })}
@@ -110,6 +115,8 @@ function asked(form: Form, chosen: Policy | undefined): object {
     arms: armsOf(form.arms),
     policy: form.policy,
     ...(chosen?.epsilon === false ? {} : { epsilon: form.epsilon.trim() }),
+    ...(chosen?.levels ? { levels: levelsOf(form.levels) } : {}),
+    ...(chosen?.least_level ? { options: { epsilon_min: "auto" } } : {}),
     ...(chosen?.horizon ? { horizon: Math.round(Number(form.traffic) * Number(form.days)) } : {}),
     response_window: form.window.trim() ? Number(form.window) : null,
     max_responses_per_user: form.cap.trim() ? Number(form.cap) : null,
@@ -170,7 +177,6 @@ const GROUPS = [
 ] as const;
 
 function PolicyField({ policies, value, error, onInput }: { policies: Policy[]; value: string; error: string | undefined; onInput: Typed }) {
-  const usable = policies.filter((policy) => !policy.levels);
   const paper = policies.find((policy) => policy.name === value)?.paper ?? "";
   return (
     <Labelled name="policy" label="Policy, and whom users must trust" help={paper} error={error}>
@@ -178,13 +184,13 @@ function PolicyField({ policies, value, error, onInput }: { policies: Policy[]; 
         <select value={value} onInput={onInput} {...about}>
           {GROUPS.map(([trust, words]) => (
             <optgroup key={trust} label={words}>
-              {usable
+              {policies
                 .filter((policy) => policy.trust === trust)
                 .sort((a, b) => Number(b.strong) - Number(a.strong))
                 .map((policy) => (
                   <option key={policy.name} value={policy.name}>
                     {policy.name}
-                    {policy.strong ? " (recommended)" : ""}
+                    {policy.strong ? " (recommended)" : policy.levels ? " (each user's own epsilon)" : ""}
                   </option>
                 ))}
             </optgroup>
@@ -210,16 +216,19 @@ function Planned({ form, chosen }: { form: Form; chosen: Policy | undefined }) {
   const [plan, setPlan] = useState<Plan | null>(null);
   const [wrong, setWrong] = useState("");
   const [busy, setBusy] = useState(false);
-  const epsilon = value(form.epsilon.trim());
-  const query = new URLSearchParams({
-    policy: form.policy,
-    arms: String(armsOf(form.arms).length),
-    best: String(Number(form.best) / 100),
-    gap: String(Number((Number(form.gap) / 100).toPrecision(12))),
-    traffic: form.traffic.trim(),
-    days: form.days.trim(),
-    ...(chosen?.epsilon === false ? {} : { epsilon: String(epsilon) }),
-  }).toString();
+  const levels = chosen?.levels ? levelsOf(form.levels) : [];
+  const epsilon = chosen?.levels ? Math.max(...levels.map(value)) : value(form.epsilon.trim());
+  const asks: [string, string][] = [
+    ["policy", form.policy],
+    ["arms", String(armsOf(form.arms).length)],
+    ["best", String(Number(form.best) / 100)],
+    ["gap", String(Number((Number(form.gap) / 100).toPrecision(12)))],
+    ["traffic", form.traffic.trim()],
+    ["days", form.days.trim()],
+    ...levels.map((level): [string, string] => ["levels", level]),
+  ];
+  if (chosen?.epsilon !== false) asks.push(["epsilon", String(epsilon)]);
+  const query = new URLSearchParams(asks).toString();
   useEffect(() => {
     const end = new AbortController();
     const timer = setTimeout(async () => {
@@ -246,7 +255,7 @@ function Planned({ form, chosen }: { form: Form; chosen: Policy | undefined }) {
       {wrong && <p class="wrong">No plan: {wrong}</p>}
       {plan && <Forecasts plan={plan} stale={busy} />}
       {!plan && !wrong && <p class="quiet">The planner plays your experiment 20 times in simulation. This takes some seconds, and longer the first time.</p>}
-      <h3>What epsilon means</h3>
+      <h3>What epsilon means{chosen?.levels ? ", at the highest level" : ""}</h3>
       <p>{Number.isFinite(epsilon) && epsilon > 0 ? epsilonInWords(epsilon, trust) : "Epsilon must be a positive number, such as 0.1, 1 or 1/3."}</p>
       {plan && plan.other && plan.free && (
         <>
@@ -308,7 +317,7 @@ function Forecasts({ plan, stale }: { plan: Plan; stale: boolean }) {
       </div>
       {plan.curve.length > 1 && (
         <>
-          <h3>Loss at other epsilons</h3>
+          <h3>{plan.levels ? "Loss if all levels were lower or higher (the highest is shown)" : "Loss at other epsilons"}</h3>
           <LossCurve curve={plan.curve} at={plan.epsilon!} />
         </>
       )}

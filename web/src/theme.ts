@@ -37,8 +37,17 @@ export function onTheme(changed: () => void): () => void {
   };
 }
 
-/** A colour of the style sheet. */
-export const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+/** Colours of the style sheet, as they are now within an element. */
+export function colours(within: HTMLElement, names: string[]): string[] {
+  const probe = within.appendChild(document.createElement("i"));
+  const style = getComputedStyle(probe);
+  const found = names.map((name) => {
+    probe.style.color = `var(--${name})`;
+    return style.color;
+  });
+  probe.remove();
+  return found;
+}
 
 export const COLOURS = 8;
 export const armColour = (arm: number): string => `var(--arm${arm % COLOURS})`;

@@ -1,116 +1,16 @@
 // A client of a dpbandits server: decisions, and private answers to them. The noise is drawn on this device, in
 // `report`, before anything leaves. Nothing here throws into the page that uses it.
-import {
-  add,
-  bernoulliCurator,
-  BudgetError,
-  charge,
-  encode,
-  indexedDBStore,
-  laplaceCurator,
-  piecewiseCurator,
-  rational,
-  read,
-  real,
-  sigmoidCurator,
-  transact,
-  write,
-  type Entropy,
-  type Rational,
-  type State,
-  type Store,
-} from "./device.js";
+import { add, BudgetError, charge, encode, indexedDBStore, rational, read, real, transact, write, type Rational, type State, type Store } from "./device.js";
+import { plain, responder } from "./responder.js";
+import type { Budget, ClientSettings, CuratorBlock, DecideOptions, Decision, DeviceEvent, Silence } from "./types.js";
 
-export { indexedDBStore, type Store };
+export { indexedDBStore, responder, type Store };
+export type * from "./types.js";
 
 /** A store that forgets with the page, for tests and simulations: a budget for life it is not. */
 export function memoryStore(): Store {
   let kept: string | undefined;
   return { update: async (change) => (kept = change(kept)) };
-}
-
-/** What the server says a client must do with the reward. */
-export interface CuratorBlock {
-  mechanism: string;
-  epsilon: string | null;
-  range: readonly [number, number] | null;
-  sigmoid?: boolean;
-}
-
-/** Why nothing will be sent for a decision. In the first group the arm is the server's, in the second the fallback. */
-export type Silence =
-  | "budget" // the user's budget does not allow another answer
-  | "cap" // the server takes no more answers of this user
-  | "trust" // the server asks for the reward itself, and this client may not give it
-  | "curator" // the server asks for a mechanism that this client does not have
-  | "late" // too much time has passed since the decision was asked for
-  | "storage" // the browser keeps nothing: no answer without a place to keep it
-  | "unreachable" // no answer in time, a server error, or too many requests
-  | "unreadable" // the answer is not one of a dpbandits server
-  | "unknown" // there is no such experiment
-  | "refused" // the server refuses: a wrong key, a paused experiment, a wrong level
-  | "input"; // decide was called wrongly
-
-/** A decision. It is plain data: keep it, send it to another tab, or keep its id alone. */
-export interface Decision {
-  readonly id: string;
-  readonly experiment: string;
-  /** The arm to play: the server's, or the fallback. */
-  readonly arm: string | null;
-  /** null: an answer will be sent, whatever happens. Otherwise nothing will be sent, for this reason. */
-  readonly silent: Silence | null;
-  /** More about the reason. */
-  readonly detail?: string;
-}
-
-export interface DecideOptions {
-  /**
-   * The reward that stands for "nothing happened": 0 for clicks. It is answered when no report comes, because silence
-   * would tell. There is no default: null says explicitly that nothing is sent without a report.
-   */
-  otherwise: number | null;
-  /** The arm to play when the server gives none. */
-  fallback?: string | null;
-  /** Who the user is, if not as in the client's settings. The budget is that of the store, whoever the user is. */
-  user?: string;
-  /** This user's own epsilon, where the experiment has levels: one of them, as text. */
-  level?: string;
-  /** Answer so many seconds after the decision, and not near the end of the server's window. */
-  after?: number;
-}
-
-/** What happens on this device, for its owner's eyes. It holds rewards: do not send it anywhere. */
-export type DeviceEvent =
-  | { type: "decided"; decision: Decision; curator: CuratorBlock | null; due: number | null; budget: Budget | null }
-  | { type: "drawn"; id: string; reward: number; reported: boolean; response: string; budget: Budget }
-  | { type: "sent"; id: string; url: string; body: string; bytes: number; attempt: number; status: string };
-
-/** Epsilons as text: what the user will ever spend, and what is spent. */
-export interface Budget {
-  limit: string;
-  spent: string;
-}
-
-export interface ClientSettings {
-  /** Where the server is, as "https://bandits.example.org". */
-  url: string;
-  /** An API key with the role decide. */
-  key?: string;
-  /** The total epsilon that this user will ever spend, as text: "10" by default. A lower limit of an earlier visit stands. */
-  limit?: string;
-  /** Who the user is, where the server shall know; it stores a keyed hash. */
-  user?: string;
-  /** Where the budget and the answers are kept: the browser's database, if nothing else is said. */
-  store?: Store;
-  /** "central" lets rewards themselves go to a server that asks for them. */
-  trust?: "local" | "central";
-  /** Milliseconds after which a decision is the fallback. */
-  timeout?: number;
-  /** Is told what happens on this device. */
-  observer?: (event: DeviceEvent) => void;
-  /** For tests: the clock, in milliseconds, and what sends. */
-  now?: () => number;
-  fetch?: typeof fetch;
 }
 
 // A decision that was asked for, until it is opened: what an answer needs.
@@ -145,28 +45,6 @@ const HOUR = 3_600_000;
 const chance = (): number => crypto.getRandomValues(new Uint32Array(1))[0]! / 2 ** 32;
 
 const detailOf = (problem: unknown): string => `${(problem as Error)?.message ?? problem}`;
-
-/** The function from rewards to responses that a server's block describes. `entropy` is for tests only. */
-export function responder({ mechanism, epsilon, range, sigmoid }: CuratorBlock, entropy?: Entropy): (reward: unknown) => number | bigint {
-  const make = { bernoulli: bernoulliCurator, laplace: laplaceCurator, piecewise: piecewiseCurator }[mechanism];
-  if (!make) throw new RangeError(`mechanism must be bernoulli, laplace or piecewise, got '${mechanism}'`);
-  const inner = make(epsilon!, entropy);
-  const { respond } = sigmoid ? sigmoidCurator(inner) : inner;
-  return (reward) => {
-    let value = real(reward);
-    if (range) {
-      value = (value - range[0]) / (range[1] - range[0]);
-      value = value > 0 ? Math.min(value, 1) : 0;
-    }
-    return respond(value);
-  };
-}
-
-// A reward as JSON has it, for a server that keeps the curator itself.
-function plain(reward: unknown, range: CuratorBlock["range"]): number {
-  const value = real(reward);
-  return Number.isNaN(value) ? (range?.[0] ?? 0) : Math.max(-1e308, Math.min(value, 1e308));
-}
 
 /**
  * A client for one user. `decide` and `report` never reject. Every decision is answered at a time that is fixed with the

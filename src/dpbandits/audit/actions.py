@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpbandits.audit.memory import cells, copied, named_arrays, public
-from dpbandits.audit.proof import State, fresh, step
+from dpbandits.audit.poison import Poison
 from dpbandits.audit.reading import read_curator
-from dpbandits.audit.symbols import NOISE, REWARD, Num, Poison, Refused, Used
+from dpbandits.audit.refusals import Refused, Used
+from dpbandits.audit.states import State, fresh, step
+from dpbandits.audit.symbols import NOISE, REWARD, Num
 from dpbandits.parts import in_plain_python
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE

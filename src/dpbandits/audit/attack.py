@@ -20,6 +20,7 @@ from dpbandits.audit.targets import (
     Target,
 )
 from dpbandits.audit.verdict import NOT_REFUTED, VIOLATED, Verdict
+from dpbandits.audit.watch import watched
 from dpbandits.checks import at_least, known, positive
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
@@ -67,8 +68,11 @@ def attack(
     ('violated', True)
     """
     rounds = at_least("horizon", horizon or HORIZON, 1)
-    made = subject(policy, epsilon=epsilon, horizon=rounds, options=options, rewards_per_user=rewards_per_user).policy
-    claim, delta = claim_of(made, claim, delta)
+    with watched():
+        made = subject(
+            policy, epsilon=epsilon, horizon=rounds, options=options, rewards_per_user=rewards_per_user
+        ).policy
+        claim, delta = claim_of(made, claim, delta)
     seed = at_least("seed", seed, 0)
     local = made.guarantee.trust == "local"
     views = LOCAL_VIEWS if local else CENTRAL_VIEWS

@@ -1,11 +1,13 @@
-"""Whole numbers and truths that behave like Python's and like NumPy's at once, or are refused.
+"""Numbers and truths that behave like Python's and like NumPy's at once, or are refused.
 
-Memory is read as numbers of NumPy, and constants are numbers of Python. Integers of NumPy wrap around, and its truths
-add up to a truth. Where the two kinds would give different results, the verifier does not guess which one it is.
+Simulations read memory as numbers of NumPy, and sessions as numbers of Python. Integers of NumPy wrap, its truths
+add up to a truth, it rounds 2.675 to 2.68, and it divides by 0. Where the two kinds would give different results, the
+verifier does not guess which one it is.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -14,7 +16,19 @@ import numpy as np
 
 from dpbandits.audit.refusals import Refused
 
-__all__ = ["Count", "Truth"]
+__all__ = ["Count", "Float", "Truth", "bare"]
+
+LARGEST = 2**53  # up to here, floats hold all integers
+
+
+def _text(*_: Any) -> NoReturn:
+    raise Refused("a number is written as text, which NumPy and Python do differently")
+
+
+def bare(value: Any) -> Any:
+    """A number or a truth of these kinds as Python's own; others as they are."""
+    own = _OWN.get(type(value))
+    return value if own is None else own(value)
 
 
 class Truth:
@@ -36,25 +50,23 @@ class Truth:
     def __float__(self) -> float:
         return float(self.value)
 
-    def __repr__(self) -> str:
-        return repr(self.value)
-
     def __eq__(self, other: Any) -> Any:
-        return Truth(self.value == _bare(other))
+        return Truth(self.value == bare(other))
 
     def __ne__(self, other: Any) -> Any:
-        return Truth(self.value != _bare(other))
+        return Truth(self.value != bare(other))
 
     def __and__(self, other: Any) -> Any:
-        return Truth(self.value and bool(other)) if _is_truth(other) else int(self.value) & other
+        return Truth(self.value and bool(other)) if _is_truth(other) else Count(self.value) & other
 
     def __or__(self, other: Any) -> Any:
-        return Truth(self.value or bool(other)) if _is_truth(other) else int(self.value) | other
+        return Truth(self.value or bool(other)) if _is_truth(other) else Count(self.value) | other
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise Refused("truths are added, turned or counted as numbers, which NumPy and Python do differently")
 
     __rand__, __ror__ = __and__, __or__
+    __repr__ = __str__ = __format__ = _text
     __neg__ = __pos__ = __invert__ = __abs__ = __xor__ = __rxor__ = __index__ = _refuse
     __lt__ = __le__ = __gt__ = __ge__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __pow__ = __rpow__ = _refuse
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __divmod__ = __rdivmod__ = __round__ = _refuse
@@ -64,15 +76,11 @@ def _is_truth(value: Any) -> bool:
     return isinstance(value, Truth | bool | np.bool_)
 
 
-def _bare(value: Any) -> Any:
-    return value.value if isinstance(value, Truth) else value
-
-
 def _combined(combine: Callable[[Any, Any], Any], turned: bool) -> Callable[[Truth, Any], Any]:
     def method(self: Truth, other: Any) -> Any:
         if _is_truth(other):
             self._refuse()
-        return combine(other, int(self.value)) if turned else combine(int(self.value), other)
+        return combine(other, Count(self.value)) if turned else combine(Count(self.value), other)
 
     return method
 
@@ -82,34 +90,31 @@ for _name in ("add", "sub", "mul", "truediv"):
     setattr(Truth, f"__r{_name}__", _combined(getattr(operator, _name), turned=True))
 
 
-class Count(int):
-    """An integer that is refused where an integer of 64 bits would wrap around, as those of NumPy and Numba do."""
+class Count:
+    """An integer that is refused where an integer of 64 bits would wrap around, as those of NumPy and Numba do.
 
-    __slots__ = ()
+    It is no ``int``, because Python's floats would not leave arithmetic with it to its methods.
+    """
 
-    def __add__(self, other: Any) -> Any:
-        return _count(int.__add__(self, other)) if isinstance(other, int) else NotImplemented
+    __slots__ = ("value",)
+    __array_ufunc__ = None
 
-    def __sub__(self, other: Any) -> Any:
-        return _count(int.__sub__(self, other)) if isinstance(other, int) else NotImplemented
+    def __init__(self, value: Any) -> None:
+        self.value = int(value)
 
-    def __rsub__(self, other: Any) -> Any:
-        return _count(int.__rsub__(self, other)) if isinstance(other, int) else NotImplemented
+    def __int__(self) -> int:
+        return self.value
 
-    def __mul__(self, other: Any) -> Any:
-        return _count(int.__mul__(self, other)) if isinstance(other, int) else NotImplemented
+    __index__ = __trunc__ = __floor__ = __ceil__ = __int__
 
-    def __floordiv__(self, other: Any) -> Any:
-        return _count(int.__floordiv__(self, other)) if isinstance(other, int) else NotImplemented
+    def __float__(self) -> float:
+        return float(self.value)
 
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _count(int.__rfloordiv__(self, other)) if isinstance(other, int) else NotImplemented
+    def __bool__(self) -> bool:
+        return self.value != 0
 
-    def __mod__(self, other: Any) -> Any:
-        return _count(int.__mod__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __rmod__(self, other: Any) -> Any:
-        return _count(int.__rmod__(self, other)) if isinstance(other, int) else NotImplemented
+    def __hash__(self) -> int:
+        return hash(self.value)
 
     def __lshift__(self, other: Any) -> Any:
         return _shifted(self, other)
@@ -123,20 +128,11 @@ class Count(int):
     def __rrshift__(self, other: Any) -> Any:
         return _count(int(other) >> _shift(self))
 
-    def __and__(self, other: Any) -> Any:
-        return _count(int.__and__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __or__(self, other: Any) -> Any:
-        return _count(int.__or__(self, other)) if isinstance(other, int) else NotImplemented
-
-    def __xor__(self, other: Any) -> Any:
-        return _count(int.__xor__(self, other)) if isinstance(other, int) else NotImplemented
-
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return _power(self, other) if isinstance(other, int) and modulus is None else NotImplemented
+        return NotImplemented if modulus is not None else _power(self, other)
 
     def __rpow__(self, other: Any, modulus: Any = None) -> Any:
-        return _power(other, self) if isinstance(other, int) and modulus is None else NotImplemented
+        return NotImplemented if modulus is not None else _power(other, self)
 
     def __neg__(self) -> Any:
         return _count(-int(self))
@@ -150,32 +146,105 @@ class Count(int):
     def __invert__(self) -> Any:
         return _count(~int(self))
 
-    def __lt__(self, other: Any) -> Any:
-        return _asked(operator.lt, self, other)
+    def __round__(self, *digits: Any) -> Any:
+        return _rounded(self, *digits)
 
-    def __le__(self, other: Any) -> Any:
-        return _asked(operator.le, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _asked(operator.gt, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _asked(operator.ge, self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return _asked(operator.eq, self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return _asked(operator.ne, self, other)
-
-    __hash__ = int.__hash__
-    __radd__, __rmul__, __rand__, __ror__, __rxor__ = __add__, __mul__, __and__, __or__, __xor__
+    __repr__ = __str__ = __format__ = _text
 
 
-def _asked(compare: Callable[[Any, Any], Any], one: Count, two: Any) -> Any:
-    if isinstance(two, Truth):
-        two = two.value
-    return Truth(compare(int(one), two)) if isinstance(two, int | float | np.generic) else NotImplemented
+class Float(float):
+    """A float of Python or of NumPy. What only one of them answers is refused."""
+
+    __slots__ = ()
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return NotImplemented if modulus is not None else _float_power(self, other)
+
+    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
+        return NotImplemented if modulus is not None else _float_power(other, self)
+
+    def __neg__(self) -> Any:
+        return Float(-float(self))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return Float(abs(float(self)))
+
+    def __round__(self, *digits: Any) -> Any:
+        return _rounded(self, *digits)
+
+    __hash__ = float.__hash__
+    __repr__ = __str__ = __format__ = _text
+
+
+def _known(value: Any) -> bool:
+    return isinstance(value, int | float | Truth | Count | np.integer)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | Truth | Count | np.integer)
+
+
+def _as_float(value: Any) -> float:
+    """A number as a float, which holds it exactly."""
+    if _is_whole(value) and abs(int(value)) >= LARGEST:
+        raise Refused("an integer is so large that a float rounds it, at one time in NumPy, and at another in Python")
+    return float(value)
+
+
+def _arithmetic(name: str, turned: bool = False) -> Callable[[Any, Any], Any]:
+    """A method for an operator, whose two numbers may be turned around."""
+    combine, divides = getattr(operator, name), name in ("truediv", "floordiv", "mod")
+
+    def method(self: Any, other: Any) -> Any:
+        if not _known(other):
+            return NotImplemented
+        one, two = (other, self) if turned else (self, other)
+        if divides and bare(two) == 0:
+            raise Refused("a number is divided by 0: NumPy goes on, and Python does not")
+        if _is_whole(one) and _is_whole(two) and name != "truediv":
+            return _count(combine(int(one), int(two)))
+        a, b = _as_float(one), _as_float(two)
+        if divides and name != "truediv" and not (math.isfinite(a) and math.isfinite(b)):
+            raise Refused("a remainder of numbers that are not finite, which NumPy and Python compute differently")
+        return Float(combine(a, b))
+
+    return method
+
+
+def _bitwise(combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: _count(combine(int(self), int(other))) if _is_whole(other) else NotImplemented
+
+
+def _comparison(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        if not _known(other):
+            return NotImplemented
+        if _is_whole(self) and _is_whole(other):
+            return Truth(compare(int(self), int(other)))
+        return Truth(compare(_as_float(self), _as_float(other)))
+
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
+    for _kind in (Count, Float):
+        setattr(_kind, f"__{_name}__", _arithmetic(_name))
+        setattr(_kind, f"__r{_name}__", _arithmetic(_name, turned=True))
+for _name in ("and_", "or_", "xor"):
+    for _place in ("", "r"):
+        setattr(Count, f"__{_place}{_name.rstrip('_')}__", _bitwise(getattr(operator, _name)))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    for _kind in (Count, Float):
+        setattr(_kind, f"__{_name}__", _comparison(getattr(operator, _name)))
+
+
+def _rounded(value: Any, *digits: Any) -> int:
+    if digits:
+        raise Refused("a number is rounded to some digits, which NumPy and Python do differently")
+    return round(bare(value))
 
 
 def _count(value: int) -> Count:
@@ -185,7 +254,7 @@ def _count(value: int) -> Count:
 
 
 def _shift(by: Any) -> int:
-    if not isinstance(by, int) or not 0 <= by < 63:
+    if not _is_whole(by) or not 0 <= int(by) < 63:
         raise Refused("an integer is shifted by more bits than it has")
     return int(by)
 
@@ -194,7 +263,24 @@ def _shifted(value: Any, by: Any) -> Count:
     return _count(int(value) << _shift(by))
 
 
-def _power(base: int, exponent: int) -> Count:
-    if not 0 <= exponent < 63:
+def _power(base: Any, exponent: Any) -> Any:
+    if not (_is_whole(base) and _is_whole(exponent)):
+        return _float_power(base, exponent)
+    if not 0 <= int(exponent) < 63:
         raise Refused("an integer is raised to a power that one of 64 bits cannot hold")
     return _count(int(base) ** int(exponent))
+
+
+def _float_power(base: Any, exponent: Any) -> Any:
+    if not (_known(base) and _known(exponent)):
+        return NotImplemented
+    a, b = _as_float(base), _as_float(exponent)
+    if (a < 0.0 and not b.is_integer()) or (a == 0.0 and b < 0.0):
+        raise Refused("a root of a negative number, or a negative power of 0: Python and NumPy differ")
+    try:
+        return Float(a**b)
+    except OverflowError:
+        raise Refused("a power that overflows: NumPy goes on, and Python does not") from None
+
+
+_OWN: dict[type, Callable[[Any], Any]] = {Truth: bool, Count: int, Float: float}

@@ -6,8 +6,10 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from fractions import Fraction
+from types import MethodType
 from typing import Any, NamedTuple
 
+from dpbandits.audit.kinds import of_package
 from dpbandits.audit.targets import ENDS, Responder
 from dpbandits.audit.verdict import NOT_REFUTED, PROVED, VIOLATED, Verdict
 from dpbandits.audit.verify import verify
@@ -21,8 +23,11 @@ from dpbandits.exact import (
     PiecewiseCurator,
     RandomisedResponse,
     SigmoidCurator,
+    SystemNoise,
 )
 from dpbandits.exact.rational import Exactly, rational
+from dpbandits.exact.responses import ThresholdCurator
+from dpbandits.exact.sampling import DiscreteLaplace, Flip, Window
 from dpbandits.policies import lookup
 
 __all__ = ["EXACT", "SIMULATED", "own_curator", "responder", "verify_curator"]
@@ -43,6 +48,9 @@ EXACT = {
     "sigmoid-bernoulli": Kind(lambda epsilon: SigmoidCurator(BernoulliCurator(epsilon)), ENDS),
     "sigmoid-laplace": Kind(lambda epsilon: SigmoidCurator(LaplaceCurator(epsilon)), ENDS),
 }
+OURS = (RandomisedResponse, ThresholdCurator, BernoulliCurator, LaplaceCurator, PiecewiseCurator, SigmoidCurator)
+PARTS = (Flip, DiscreteLaplace, Window, Fraction, int, float)  # that they are made of
+
 #: The curators of simulations, by the policies that have them.
 SIMULATED = {"simulated-bernoulli": "ldp-ucb-b", "simulated-laplace": "ldp-ucb-l"}
 
@@ -66,7 +74,8 @@ def verify_curator(curator: str | LocalCurator, epsilon: Exactly, claim: Exactly
     """The exact worst case of a curator: by name, or an object that draws its noise by ``dpbandits.exact``.
 
     An exact curator is made as on a device, and its real call is driven with words that the audit chooses. It is proved
-    if the words that its random words are compared with are those of this epsilon, to the last unit.
+    if the words that its random words are compared with are those of this epsilon, to the last unit. A curator of one's
+    own is driven in the same way. That can refute it, and cannot prove it: it may answer other rewards otherwise.
 
     >>> verdict = verify_curator("laplace", "1/3")
     >>> verdict.verdict, round(verdict.epsilon, 6)
@@ -91,10 +100,27 @@ def _driven(name: str, curator: LocalCurator, level: Fraction, promised: Fractio
         kind = VIOLATED if law.loss > promised else NOT_REFUTED
         reason = "; ".join(law.faults[:3])
         return _verdict(kind, name, float(promised), float(law.loss), DRIVEN, law.witness, reason)
+    if not _is_ours(curator):
+        domain = f"{DRIVEN}; other rewards, and later calls, may be answered otherwise"
+        reason = "the curator's code is not the package's, and was driven, but not read"
+        kind = NOT_REFUTED if level <= promised else VIOLATED
+        return _verdict(kind, name, float(promised), float(level), domain, law.witness, reason)
     low, high = law.epsilon
     domain = f"every reward on the grid; {DRIVEN}; {law.thresholds} thresholds, to {SIGNIFICANT * 64} bits"
     witness = {**law.witness, "epsilon": [f"{low:.30f}", f"{high:.30f}"]}
     return _verdict(PROVED if level <= promised else VIOLATED, name, float(promised), float(level), domain, witness)
+
+
+def _is_ours(curator: Any) -> bool:
+    """Whether a curator is one of the package's, made of the package's samplers."""
+    if not any(type(curator) is kind for kind in OURS) or not of_package(type(curator)):
+        return False
+    slots = [name for kind in type(curator).__mro__ for name in getattr(kind, "__slots__", ())]
+    for value in (getattr(curator, name) for name in slots):
+        inner = value.__self__ if isinstance(value, MethodType) else value
+        if not any(type(inner) is kind for kind in (*PARTS, SystemNoise)) and not _is_ours(inner):
+            return False
+    return True
 
 
 def _verdict(

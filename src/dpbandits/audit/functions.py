@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dpbandits import numerics
-from dpbandits.audit.symbols import REWARD, Num, Refused, span
+from dpbandits.audit.refusals import Refused
+from dpbandits.audit.symbols import REWARD, Num, span
 from dpbandits.exact import SystemNoise
 
 __all__ = ["stand_ins"]
@@ -16,7 +17,7 @@ def unit(x: Any) -> Any:
     if isinstance(x, Num) and not _bare(x) and x.terms and all(term[0] == REWARD for term in x.terms):
         low, high = span(x)
         if low >= 0.0 and high <= 1.0:
-            return x
+            return x.again()  # not x itself: floats may be above 1 where the number on paper is not
     return _brought(x, "unit") if _bare(x) else numerics.unit(x)
 
 

@@ -20,7 +20,18 @@ import dpbandits
 from dpbandits.audit.refusals import Refused
 from dpbandits.exact import SystemNoise
 
-__all__ = ["FOLDER", "PLAIN", "STANDARD", "check_kind", "is_exact_noise", "is_plain", "of_package", "one_of", "rebound"]
+__all__ = [
+    "FOLDER",
+    "PLAIN",
+    "STANDARD",
+    "changers",
+    "check_kind",
+    "is_exact_noise",
+    "is_plain",
+    "of_package",
+    "one_of",
+    "rebound",
+]
 
 #: Types of constants. A subclass of one of them may have operators of its own.
 PLAIN = (bool, int, float, str, type(None))
@@ -37,6 +48,8 @@ CHANGERS = {
     *("globals", "locals", "vars", "setattr", "delattr", "exec", "eval", "__import__", "modules", "reload"),
     *("__dict__", "__globals__", "f_globals", "f_locals", "__builtins__", "__setattr__", "__delattr__", "attrgetter"),
     *("__getattribute__", "importlib", "runpy", "ctypes", "gc", "mock", "settrace", "setprofile"),
+    *("sys", "inspect", "operator", "builtins", "pickle", "copyreg", "marshal", "threading", "signal", "atexit"),
+    *("methodcaller", "getmembers", "update_wrapper", "wraps", "Formatter", "register_at_fork"),
 }
 #: Attributes that, when they are set, change what a function or a class does.
 INNER = {"__code__", "__defaults__", "__kwdefaults__", "__class__", "__bases__", "__closure__", "cell_contents"}
@@ -111,17 +124,31 @@ def _code(value: Any) -> Any:
 
 
 @functools.cache
+def _nodes(path: str) -> tuple[ast.AST, ...] | None:
+    """All nodes of the source of a file that is not the package's; None if it cannot be read."""
+    if os.path.abspath(path).startswith(FOLDER):
+        return ()
+    try:
+        with open(path, encoding="utf-8") as file:
+            return tuple(ast.walk(ast.parse(file.read())))
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+@functools.cache
+def changers(path: str) -> frozenset[str]:
+    """The names in a file that could change what other names mean."""
+    return frozenset(name for node in _nodes(path) or () for name in _names(node) if name in CHANGERS)
+
+
+@functools.cache
 def rebound(path: str) -> frozenset[str]:
     """The names that code of this file may bind again at run time; "*" if it may be any of them.
 
     The package's own files are not asked.
     """
-    if os.path.abspath(path).startswith(FOLDER):
-        return frozenset()
-    try:
-        with open(path, encoding="utf-8") as file:
-            nodes = list(ast.walk(ast.parse(file.read())))
-    except (OSError, SyntaxError, ValueError):
+    nodes = _nodes(path)
+    if nodes is None:
         return frozenset("*")
     found: set[str] = set()
     for node in nodes:
@@ -129,8 +156,14 @@ def rebound(path: str) -> frozenset[str]:
             found.update(node.names)
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             found |= {"*"} if node.attr in INNER else {node.attr}
-        if set(_names(node)) & CHANGERS:
+        inside = isinstance(node, ast.FunctionDef) and any(
+            isinstance(n, ast.Attribute) and n.attr == "register" for line in node.body for n in ast.walk(line)
+        )
+        if inside or set(_names(node)) & CHANGERS:
             found.add("*")
+    direct = [n.func for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    if any(isinstance(n, ast.Name) and n.id == "getattr" and n not in direct for n in nodes):
+        found.add("*")
     return frozenset(found)
 
 
@@ -141,7 +174,8 @@ def _names(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Attribute):
         return [node.attr]
     if isinstance(node, ast.ImportFrom):
-        return [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+        module = (node.module or "").split(".")
+        return [*(() if module[0] == "dpbandits" else module), *(alias.name for alias in node.names)]
     if isinstance(node, ast.Import):
         return [name for alias in node.names for name in alias.name.split(".")]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 
-from dpbandits.audit.counts import Count
+from dpbandits.audit.counts import Count, Float
 from dpbandits.audit.kinds import PLAIN, is_exact_noise, one_of
 from dpbandits.audit.poison import Poison
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.symbols import Num
 from dpbandits.exact import SystemNoise
 
-__all__ = ["RAW", "cells", "check", "check_apart", "copied", "named_arrays", "public", "same", "symbolic"]
+__all__ = ["RAW", "cells", "check", "check_apart", "copied", "equal", "named_arrays", "public", "same", "symbolic"]
 
 RAW = "raw_"
-SCALARS = (*PLAIN, np.int64, np.int32, np.float64, np.float32, np.bool_)
+SCALARS = (*PLAIN, np.int64, np.float64, np.bool_)  # smaller ones are widened by NumPy alone
 MOST_CELLS = 5000  # every step copies each of them
 
 
@@ -59,11 +60,11 @@ class Cells(np.ndarray):
     __array_ufunc__ = None  # type: ignore[assignment]
 
     def __getitem__(self, place: Any) -> Any:
-        """A cell as the array itself would give it: a number of NumPy, and another object each time."""
-        value = super().__getitem__(place)
+        """A cell as the array itself would give it: a number of NumPy or of Python, and another object each time."""
+        value = super().__getitem__(_place(place))
         if isinstance(value, Num):
             return value.again()
-        return Count(value) if type(value) is int else np.float64(value) if type(value) is float else value
+        return Count(value) if type(value) is int else Float(value) if type(value) is float else value
 
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))
@@ -76,15 +77,22 @@ class Cells(np.ndarray):
         raise Refused("an array is used by flat")
 
 
+def _place(place: Any) -> Any:
+    """``place``, unless arrays and the memory of sessions would find another cell there."""
+    if any(isinstance(one, bool | np.bool_) for one in (place if isinstance(place, tuple) else (place,))):
+        raise Refused("a truth is used as a place in memory: a mask in an array, and 0 or 1 in a session")
+    return place
+
+
 class Whole(Cells):
     """Integers. What an array of integers would round is refused."""
 
     def __setitem__(self, place: Any, value: Any) -> None:
+        place = _place(place)
         if isinstance(value, Num):
             raise Refused("a private number is stored among integers")
         if isinstance(value, np.ndarray):
-            for cell in value.reshape(-1).tolist():
-                _whole(cell)
+            value = np.array([_whole(cell) for cell in value.reshape(-1).tolist()], object).reshape(value.shape)
         elif not isinstance(value, Poison):
             value = _whole(value)
         super().__setitem__(place, value)
@@ -100,6 +108,7 @@ class Real(Cells):
     """Floats. An integer becomes a float, as in an array of floats."""
 
     def __setitem__(self, place: Any, value: Any) -> None:
+        place = _place(place)
         if isinstance(value, np.ndarray) and value.dtype != object:
             value = value.astype(float)
         elif isinstance(value, np.ndarray):
@@ -112,17 +121,25 @@ class Real(Cells):
 
 
 class FreeWhole(Whole):
-    """Integers that may be used as a whole: for plays, which refute and prove nothing."""
+    """Integers of Python that may be used as a whole: for plays, which refute and prove nothing."""
 
     __array_ufunc__ = np.ndarray.__array_ufunc__  # type: ignore[assignment]
     flat = np.ndarray.flat
+
+    def __getitem__(self, place: Any) -> Any:
+        value = super().__getitem__(place)
+        return int(value) if isinstance(value, Count) else value
 
 
 class FreeReal(Real):
-    """Floats that may be used as a whole."""
+    """Floats of NumPy that may be used as a whole."""
 
     __array_ufunc__ = np.ndarray.__array_ufunc__  # type: ignore[assignment]
     flat = np.ndarray.flat
+
+    def __getitem__(self, place: Any) -> Any:
+        value = super().__getitem__(place)
+        return np.float64(value) if isinstance(value, Float) else value
 
 
 def symbolic(part: Any, source: Any = None, *, free: bool = False) -> Any:
@@ -135,7 +152,7 @@ def symbolic(part: Any, source: Any = None, *, free: bool = False) -> Any:
     def place(value: Any) -> Any:
         if isinstance(value, np.ndarray):
             return value.astype(object).view(real if value.dtype.kind == "f" else whole)
-        return source if type(value) is SystemNoise else value
+        return source.another() if type(value) is SystemNoise and source is not None else value
 
     return mapped(part, place)
 
@@ -180,4 +197,11 @@ def same(one: Any, two: Any) -> bool:
         return one.const == two.const and one.factor == two.factor and one.terms == two.terms
     if isinstance(one, Num | Poison) or isinstance(two, Num | Poison):
         return False
-    return bool(one == two) or (one != one and two != two)
+    return equal(one, two)
+
+
+def equal(one: Any, two: Any) -> bool:
+    """Whether two plain numbers are the same, NaN and the sign of 0 included."""
+    if one != one and two != two:
+        return True
+    return bool(one == two) and (one != 0 or math.copysign(1.0, one) == math.copysign(1.0, two))

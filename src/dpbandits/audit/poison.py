@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dpbandits.audit.counts import bare
 from dpbandits.audit.refusals import Refused, Used
 
 __all__ = ["Poison", "Varies"]
@@ -68,7 +69,7 @@ class Varies(Poison):
             both = {t for t, _ in self.marks} & {t for t, _ in other.marks}  # only there can all arms have become equal
             marks = {place: m for place, m in marks.items() if m}
             return Varies.of(self.arms, self.base + other.base, marks, both)
-        other = other.item() if isinstance(other, np.generic) else other
+        other = other.item() if isinstance(other, np.generic) else bare(other)
         return Varies(self.arms, self.base + other, self.marks) if isinstance(other, int) else self.used()
 
     __radd__ = __add__

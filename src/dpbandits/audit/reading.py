@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from dpbandits import numerics
-from dpbandits.audit.counts import Count
-from dpbandits.audit.kinds import FOLDER, STANDARD, is_exact_noise, is_plain, one_of, rebound
+from dpbandits.audit.anatomy import classes, fields, inner, shapes
+from dpbandits.audit.kinds import FOLDER, STANDARD, changers, is_exact_noise, is_plain, one_of, rebound
 from dpbandits.audit.memory import RAW
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.sources import source_of, tree_of
 from dpbandits.exact import SystemNoise
 
-__all__ = ["QUESTIONS", "Looks", "Reader", "changed_names", "read_agent", "read_curator", "substituted"]
+__all__ = ["FEEDS", "QUESTIONS", "Looks", "Reader", "changed_names", "function_of", "read_curator"]
 
 #: What an agent may ask every curator. It may also call other methods that a curator has for it.
 QUESTIONS = ("ready", "mean", "lowest", "samples", "width")
@@ -43,13 +43,11 @@ CHANCE = {
     *("random", "normal", "beta", "gamma", "integers", "uniform", "exponential", "standard_normal", "binomial"),
     *("laplace", "choice", "standard_exponential", "geometric", "poisson"),
 }
-#: Methods of an object that would change what reading it means.
-SPECIAL = ("__getattribute__", "__getattr__", "__getitem__", "__iter__", "__call__", "__class_getitem__", "__setattr__")
 FORBIDDEN = (
     *(ast.Try, ast.TryStar, ast.With, ast.Global, ast.Nonlocal, ast.Lambda, ast.Yield, ast.YieldFrom, ast.Await),
     *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.Delete, ast.NamedExpr, ast.Starred, ast.AsyncFunctionDef),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Slice),
-    *(ast.Raise, ast.Match, ast.JoinedStr, ast.AsyncFor, ast.AsyncWith, ast.Is, ast.IsNot, ast.FunctionDef),
+    *(ast.Raise, ast.Assert, ast.Match, ast.JoinedStr, ast.AsyncFor, ast.AsyncWith, ast.Is, ast.IsNot, ast.FunctionDef),
 )
 
 #: What a parameter of a function holds.
@@ -61,45 +59,16 @@ class Looks(Refused):
     """What an agent sees depends on raw memory, or it does more with the curator than to ask it."""
 
 
-def classes(part: Any) -> list[type]:
-    """The class of a part, and those of the parts inside it."""
-    return [type(part), *(c for value in part if hasattr(value, "_fields") for c in classes(value))]
-
-
-def fields(part: Any, memory: bool) -> set[str]:
-    """The names of the fields that are memory, or of those that are parameters, in a part and in those inside it."""
-    found: set[str] = set()
-    for name, value in zip(part._fields, part, strict=True):
-        if (isinstance(value, np.ndarray) or hasattr(value, "_fields")) == memory:
-            found.add(name)
-        if hasattr(value, "_fields"):
-            found |= fields(value, memory)
-    return found
-
-
-def shapes(part: Any) -> dict[str, set[int]]:
-    """The numbers of dimensions of the arrays in a part and in those inside it, by name."""
-    found: dict[str, set[int]] = {}
-    for name, value in zip(part._fields, part, strict=True):
-        more = {name: {value.ndim}} if isinstance(value, np.ndarray) else shapes(value) if name in inner(part) else {}
-        for field, dimensions in more.items():
-            found[field] = found.get(field, set()) | dimensions
-    return found
-
-
-def inner(part: Any) -> set[str]:
-    """The names of the fields that are parts, in a part and in those inside it."""
-    pairs = [(name, value) for name, value in zip(part._fields, part, strict=True) if isinstance(value, tuple)]
-    return {name for name, _ in pairs}.union(*(inner(value) for _, value in pairs))
-
-
 def _files(kind: type) -> set[str]:
     """The files that the methods of a class are from, but for what NamedTuple and the standard library make."""
-    found = {f.__code__.co_filename for c in kind.__mro__ for v in vars(c).values() if (f := _function(v)) is not None}
+    found = {
+        f.__code__.co_filename for c in kind.__mro__ for v in vars(c).values() if (f := function_of(v)) is not None
+    }
     return {path for path in found if not path.startswith((STANDARD, "<"))}
 
 
-def _function(value: Any) -> types.FunctionType | None:
+def function_of(value: Any) -> types.FunctionType | None:
+    """The plain function that a method is made of; None if it is something else."""
     value = value.__func__ if isinstance(value, classmethod | staticmethod) else value
     return value if type(value) is types.FunctionType else None
 
@@ -120,6 +89,12 @@ class Reader:
         self.hidden = fields(other, memory=True) if other is not None else set()
         self.asked: set[str] = set()
         self.done: set[tuple[Any, Roles]] = set()
+
+    @property
+    def because(self) -> str:
+        """What in the files of the parts could bind names again."""
+        names = sorted(set().union(*(changers(path) for c in self.classes for path in _files(c))))
+        return f", because its file uses {', '.join(names[:3])}" if names else ""
 
     @property
     def functions(self) -> set[Any]:
@@ -143,12 +118,12 @@ class Reader:
             if found is not None and type(found) is not types.FunctionType:
                 raise Refused(f"{self.role} ({c.__name__}.{name}): is no plain method")
             if found is not None and {name, "*"} & self.rebound:
-                raise Refused(f"{self.role} ({c.__name__}.{name}): may be bound again at run time")
+                raise Refused(f"{self.role} ({c.__name__}.{name}): may be bound again at run time{self.because}")
         for method in self.methods(name):
             self.function(method, {0: SELF, **{place + 1: role for place, role in (handed or {}).items()}})
 
-    def function(self, function: Any, handed: Mapping[int, str]) -> None:
-        """Read a function, whose arguments at these places have these roles."""
+    def function(self, function: Any, handed: Mapping[int, str], *, registered: bool = False) -> None:
+        """Read a function, whose arguments at these places have these roles; it may have been ``registered``."""
         if one_of(function, TRUSTED):
             code = function.__code__
             its_own = (code.co_filename, code.co_qualname) == (numerics.__file__, function.__qualname__)
@@ -172,7 +147,7 @@ class Reader:
             raise Refused(f"{where}: is a closure or wrapped by another function (super() is one, too)")
         if getattr(function, "__builtins__", None) is not vars(builtins):
             raise Refused(f"{where}: has builtins of its own")
-        Body(self, function, dict(roles), tree_of(function, where), where).read()
+        Body(self, function, dict(roles), tree_of(function, where, registered), where).read()
 
 
 class Body:
@@ -203,8 +178,10 @@ class Body:
         for node in self.nodes:
             if isinstance(node, FORBIDDEN):
                 raise Refused(f"{self.where}: uses '{type(node).__name__.lower()}', which is not followed")
-            if any(getattr(node, place, None) and _private(getattr(node, place)) for place in ("id", "attr", "arg")):
-                raise Refused(f"{self.where}: uses a name with two underscores, which means another name in a class")
+            if any((getattr(node, place, None) or "").startswith("__") for place in ("id", "attr", "arg")):
+                raise Refused(
+                    f"{self.where}: uses a name with two underscores, which has another meaning in another class"
+                )
             if isinstance(node, ast.Attribute):
                 self.attribute(node)
             if isinstance(node, ast.Name):
@@ -312,8 +289,12 @@ class Body:
         value = self.resolve(node.id)
         up = self.parent.get(node)
         if {node.id, "*"} & (self.reader.rebound | rebound(self.function.__code__.co_filename)):
-            raise Refused(f"{self.where}: uses {node.id}, which its module may bind again at run time")
-        if is_plain(value) or value is math or _is_exact_noise(value) or one_of(value, BUILTINS):
+            raise Refused(
+                f"{self.where}: uses {node.id}, which its module may bind again at run time{self.reader.because}"
+            )
+        if value is sum and self.reader.role == "curator":
+            raise Refused(f"{self.where}: uses sum, which adds floats of Python in another way than others")
+        if is_plain(value) or value is math or uses_exact_noise(value) or one_of(value, BUILTINS):
             return
         if value is np:
             if isinstance(up, ast.Attribute) and type(getattr(np, up.attr, None)) is float:
@@ -375,22 +356,19 @@ class Body:
             return
         if mine and is_plain(inspect.getattr_static(reader.classes[0], name, self)):
             if {name, "*"} & reader.rebound:
-                raise Refused(f"{self.where}: uses .{name}, which may be bound again at run time")
+                raise Refused(f"{self.where}: uses .{name}, which may be bound again at run time{self.reader.because}")
             return  # a constant of the class
-        chance = not isinstance(base, ast.Name) or base.id in self.local or _is_exact_noise(self.resolve(base.id))
+        chance = not isinstance(base, ast.Name) or base.id in self.local or uses_exact_noise(self.resolve(base.id))
         if name in CHANCE and chance and not mine:
             return
         raise Refused(f"{self.where}: uses .{name}, which is not followed")
 
 
-def _private(name: str) -> bool:
-    return name.startswith("__") and not name.endswith("__")
-
-
-def _is_exact_noise(value: Any) -> bool:
+def uses_exact_noise(value: Any) -> bool:
+    """Whether this is the package's exact noise or its class, as the package made it."""
     if value is not SystemNoise and not is_exact_noise(value):
         return False
-    for method in (function for c in SystemNoise.__mro__ for f in vars(c).values() if (function := _function(f))):
+    for method in (function for c in SystemNoise.__mro__ for f in vars(c).values() if (function := function_of(f))):
         if method.__module__.startswith("dpbandits.") and not source_of(method.__code__):
             raise Refused(f"{method.__name__} of this package's exact noise is not what its source says")
         if not method.__code__.co_filename.startswith((FOLDER, STANDARD)):
@@ -405,30 +383,6 @@ def changed_names(policy: Any) -> frozenset[str]:
     return frozenset().union(*map(rebound, files | {made_by.__code__.co_filename}))
 
 
-def read_agent(policy: Any) -> None:
-    """Refuse an agent unless it depends on what the curator answers alone, and the answers on public memory alone."""
-    agent, curator, changed = policy.agent, policy.curator, changed_names(policy)
-    reader = Reader(agent, "agent", curator, changed)
-    reader.method("act", {0: CURATOR})
-    questions = Reader(curator, "question", None, changed)
-    for name in sorted({*QUESTIONS, *reader.asked}):
-        if not questions.methods(name):
-            raise Refused(f"the curator has no method {name}")
-        questions.method(name)
-    if questions.methods("accepts"):
-        questions.method("accepts")
-    for part in (agent, curator):
-        for c in classes(part):
-            changes = [n for n in SPECIAL if any(n in vars(b) for b in c.__mro__ if b not in (tuple, object))]
-            if [name for name in changes if name != "__class_getitem__"]:
-                raise Refused(f"{c.__name__} defines {changes[0]}")
-            for name in ("by_stint", "others_stand", "counts_ahead"):
-                if isinstance(inspect.getattr_static(c, name, None), property) and not c.__module__.startswith(
-                    "dpbandits."
-                ):
-                    raise Refused(f"{c.__name__} computes {name}")
-
-
 def read_curator(curator: Any, *names: str, changed: frozenset[str] = frozenset()) -> set[Any]:
     """Refuse a curator that keeps anything outside its arrays; returns the functions that these methods can reach."""
     reader = Reader(curator, "curator", None, changed)
@@ -437,40 +391,3 @@ def read_curator(curator: Any, *names: str, changed: frozenset[str] = frozenset(
             raise Refused(f"the curator has no method {name}")
         reader.method(name)
     return reader.functions
-
-
-def substituted(part: Any, functions: set[Any], stand_ins: Mapping[Any, Any]) -> Any:
-    """The same part, whose methods call ``stand_ins`` in the place of some functions; nothing else is changed.
-
-    ``functions`` are all that its methods can reach. Each is made again from the same code with other globals.
-    """
-    made = {f: types.FunctionType(_counting(f.__code__), {}, f.__name__, f.__defaults__) for f in functions}
-    for f, clone in made.items():
-        clone.__kwdefaults__ = f.__kwdefaults__
-        clone.__globals__.update({name: _stand_in(value, made, stand_ins) for name, value in f.__globals__.items()})
-    return _with_methods(part, made)
-
-
-def _counting(code: types.CodeType) -> types.CodeType:
-    """The same code, whose integers say when those of 64 bits would wrap around."""
-    return code.replace(co_consts=tuple(Count(c) if type(c) is int else c for c in code.co_consts))
-
-
-def _stand_in(value: Any, made: Mapping[Any, Any], stand_ins: Mapping[Any, Any]) -> Any:
-    if type(value) is types.FunctionType:
-        return stand_ins.get(value, made.get(value, value))
-    if _is_exact_noise(value):
-        source = stand_ins[SystemNoise]
-        return (lambda: source) if value is SystemNoise else source
-    return value
-
-
-def _with_methods(part: Any, made: Mapping[Any, Any]) -> Any:
-    kind = type(part)
-    methods = {}
-    for name in dir(kind):
-        method = inspect.getattr_static(kind, name)
-        if type(method) is types.FunctionType and method in made:
-            methods[name] = made[method]
-    clone: Any = type(kind.__name__, (kind,), {"__slots__": (), **methods})
-    return tuple.__new__(clone, [_with_methods(v, made) if hasattr(v, "_fields") else v for v in part])

@@ -66,13 +66,16 @@ def source_of(code: types.CodeType) -> bool:
     return made is not None and text(made) == text(code)
 
 
-def tree_of(function: types.FunctionType, where: str) -> ast.FunctionDef:
-    """The syntax tree of a function, which is what runs, in the module that it says it is of."""
+def tree_of(function: types.FunctionType, where: str, registered: bool = False) -> ast.FunctionDef:
+    """The syntax tree of a function, which is what runs, in the module that it says it is of.
+
+    ``registered`` is whether a decorator may have put it into a register, which leaves it as it is.
+    """
     code = function.__code__
     tree = _source(code.co_filename).trees.get((code.co_qualname, code.co_firstlineno))
     if tree is None:
         raise Refused(f"{where}: its source cannot be read")
-    if tree.name != function.__name__ or tree.decorator_list:
+    if tree.name != function.__name__ or (tree.decorator_list and not registered):
         raise Refused(f"{where}: its source is not a plain function of that name")
     if not source_of(code):
         raise Refused(f"{where}: what runs is not what its source says")

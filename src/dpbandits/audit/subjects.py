@@ -19,9 +19,10 @@ from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy, Traits
 from dpbandits.privacy import Guarantee
 
-__all__ = ["Subject", "claim_of", "same_part", "subject", "try_out", "users_fault", "with_arms"]
+__all__ = ["ARMS", "Subject", "claim_of", "for_arms", "same_part", "subject", "try_out", "users_fault", "with_arms"]
 
 Result = TypeVar("Result")
+ARMS = (2, 3, 5)  # for which policies are verified
 
 
 class Subject(NamedTuple):
@@ -118,6 +119,12 @@ def with_arms(policy: Policy, arms: int) -> Policy | None:
         return policy.factory(**{**policy.settings, "arms": arms})
     except (Exception, SystemExit):  # a fault in a user's own function, which then is not used
         return None
+
+
+def for_arms(policy: Policy) -> list[Policy]:
+    """The policy, and the same for other numbers of arms, as far as its function makes them."""
+    others = [with_arms(policy, arms) for arms in ARMS if arms != policy.arms]
+    return [policy, *(made for made in others if made is not None)]
 
 
 def same_part(one: Any, two: Any) -> bool:

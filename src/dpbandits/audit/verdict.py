@@ -10,12 +10,29 @@ from dpbandits import __version__
 from dpbandits.display import card, shortened
 from dpbandits.privacy.guarantee import SHOWS, Guarantee
 
-__all__ = ["NOT_REFUTED", "PROVED", "REFUSED", "ROUNDING", "VACUOUS", "VIOLATED", "Verdict"]
+__all__ = [
+    "FAR_BELOW",
+    "NOT_REFUTED",
+    "OFF_GRID",
+    "PROVED",
+    "REFUSED",
+    "ROUNDING",
+    "VACUOUS",
+    "VIOLATED",
+    "Verdict",
+    "judged",
+    "to_digits",
+]
 
 PROVED, VACUOUS, NOT_REFUTED, VIOLATED, REFUSED = "proved", "vacuous", "not refuted", "violated", "refused"
 
 #: The relative error of losses, which are computed in floating point.
 ROUNDING = 1e-9
+
+FAR_BELOW = 0.1  # of the claim: a smaller worst case says little about it
+OFF_GRID = (
+    "noise meets a number that is not a whole multiple of rewards on the grid of exact noise, which cannot hide it"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,3 +127,13 @@ class Verdict:
             lines.append("witness")
             lines += [f"  {name}: {value}" for name, value in self.witness.items()]
         return "\n".join(lines)
+
+
+def to_digits(epsilon: float) -> float:
+    """Epsilon without its last digits, which are rounding errors."""
+    return float(f"{epsilon:.12g}")
+
+
+def judged(epsilon: float, claim: float) -> str:
+    """The word for a worst case that was proved and is within the claim."""
+    return PROVED if epsilon >= FAR_BELOW * claim else VACUOUS

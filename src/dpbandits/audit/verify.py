@@ -8,37 +8,44 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dpbandits.audit import actions, answers, local, witness
+from dpbandits.audit import actions, beyond, local, witness
+from dpbandits.audit.accounts import Deviations
 from dpbandits.audit.kinds import of_package
 from dpbandits.audit.proof import Proof, prove
-from dpbandits.audit.reading import Looks, changed_names
+from dpbandits.audit.reading import Looks
 from dpbandits.audit.refusals import Refused, Used
 from dpbandits.audit.releases import accounted, accounted_adaptively, accounted_by_zcdp
-from dpbandits.audit.subjects import claim_of, same_part, subject, try_out, users_fault, with_arms
-from dpbandits.audit.symbols import Deviations
-from dpbandits.audit.verdict import NOT_REFUTED, PROVED, REFUSED, ROUNDING, VACUOUS, VIOLATED, Verdict
+from dpbandits.audit.subjects import ARMS, claim_of, for_arms, same_part, subject, try_out, users_fault, with_arms
+from dpbandits.audit.verdict import (
+    FAR_BELOW,
+    NOT_REFUTED,
+    OFF_GRID,
+    PROVED,
+    REFUSED,
+    ROUNDING,
+    VACUOUS,
+    VIOLATED,
+    Verdict,
+    judged,
+    to_digits,
+)
+from dpbandits.audit.verify_response import verify_response
 from dpbandits.audit.watch import rest, watched
 from dpbandits.checks import at_least, known
 from dpbandits.curators.common import PerResponse
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
-from dpbandits.privacy.composition import optimal
-from dpbandits.privacy.users import delta_of_reward, of_response, of_reward
+from dpbandits.privacy.users import delta_of_reward
 
 __all__ = ["verify"]
 
 ROUNDS = 64  # for which releases are verified, unless a horizon is given
 DELTA_ROUNDS = 2000  # the same for claims with a delta, unless a stint releases as a whole: other releases are rare
 MOST_ROUNDS = 20_000
-ARMS = (2, 3, 5)
 MOST_ARMS_ROUNDS = 24  # rounds with more than three arms
 FEW_ROUNDS = 24  # of the plays that must not fail
-FAR_BELOW = 0.1  # of the claim: a smaller worst case says little about it
 LONGER = 40  # rounds of a shorter search in plays of many rounds
-OFF_GRID = (
-    "noise meets a number that is not a whole multiple of rewards on the grid of exact noise, which cannot hide it"
-)
 SMALL = 1e-6  # relative: the actions' loss is computed on cells, in floating point
 
 
@@ -67,10 +74,11 @@ def verify(
     """
     rounds = None if horizon is None else at_least("horizon", horizon, 2)
     given: dict[str, Any] = {"epsilon": epsilon, "options": options, "rewards_per_user": rewards_per_user}
-    made = subject(policy, horizon=rounds or ROUNDS, **given).policy
-    claim, delta = claim_of(made, claim, delta)
+    with watched():
+        made = subject(policy, horizon=rounds or ROUNDS, **given).policy
+        claim, delta = claim_of(made, claim, delta)
+        other = _other_promise(made)
     is_local = made.guarantee.trust == "local"
-    other = _other_promise(made)
     if other:
         sees = "response" if is_local else "released values"
         refused = Verdict(REFUSED, made.name, claim, delta, None, "exact", sees, rounds, "nothing was proved")
@@ -79,7 +87,7 @@ def verify(
         known("view", view, ("response",) if is_local else ("actions", "released"))
     if is_local:
         with watched():
-            verdict = _verify_response(made, claim, delta)
+            verdict = verify_response(made, claim, delta)
     else:
         with watched():
             verdict = _verify_central(made, rounds, claim, delta)
@@ -97,21 +105,10 @@ def _other_promise(policy: Policy) -> str:
             f"a proof is about one reward and whoever sees the {seen[promise.trust]}, and the promise is about "
             f"{promise.unit} and whoever sees the {promise.view}"
         )
-    with watched():
-        one, two = users_fault("cannot be made again", lambda: (policy.fresh(), policy.fresh()))
-        if not (same_part(one.agent, two.agent) and same_part(one.curator, two.curator)):
-            return "the memory of two new policies differs: it has a source of chance of its own, which is not followed"
+    one, two = users_fault("cannot be made again", lambda: (policy.fresh(), policy.fresh()))
+    if not (same_part(one.agent, two.agent) and same_part(one.curator, two.curator)):
+        return "the memory of two new policies differs: it has a source of chance of its own, which is not followed"
     return ""
-
-
-def _shown(epsilon: float) -> float:
-    """Epsilon without its last digits, which are rounding errors."""
-    return float(f"{epsilon:.12g}")
-
-
-def _judged(epsilon: float, claim: float) -> str:
-    """The word for a worst case that was proved and is within the claim."""
-    return PROVED if epsilon >= FAR_BELOW * claim else VACUOUS
 
 
 class Known(NamedTuple):
@@ -136,11 +133,11 @@ def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: fl
     delta_each = delta_of_reward(claim, delta, rewards)
     worst = rewards * max((_accounted(proof, delta_each) for _, proof in found.proofs), default=0.0)
     verdict = Verdict(
-        _judged(worst, claim),
+        judged(worst, claim),
         policy.name,
         claim,
         delta,
-        _shown(worst),
+        to_digits(worst),
         "exact",
         "released values",
         rounds,
@@ -188,10 +185,8 @@ def _proofs(policy: Policy, rounds: int) -> Known:
     """Proofs for several numbers of arms. The first refusal ends it."""
     found: list[tuple[int, Proof]] = []
     try:
-        for arms in (policy.arms, *(k for k in ARMS if k != policy.arms)):
-            made = policy if arms == policy.arms else with_arms(policy, arms)
-            if made is not None:
-                found.append((arms, prove(made, rounds if arms <= 3 else min(rounds, MOST_ARMS_ROUNDS))))
+        for made in for_arms(policy):
+            found.append((made.arms, prove(made, rounds if made.arms <= 3 else min(rounds, MOST_ARMS_ROUNDS))))
         _check_bulk(policy.curator)
         if not all(proof.on_grid for _, proof in found):
             raise Refused(OFF_GRID)
@@ -249,6 +244,9 @@ def _searched(policy: Policy, verdict: Verdict, found: Known, rounds: int) -> Ve
         if seen is None and longer > tried:
             seen = witness.find(policy, claim, rounds=longer, few=True)
             tried = longer
+        if delta and (seen is None or not seen.at_once):
+            affine = bool(found.proofs) and all(proof.tight for _, proof in found.proofs)
+            seen = beyond.find(policy, verdict.claim, delta, several=affine)
     except (Refused, Used) as refusal:
         return _unknown(verdict, found, str(refusal))
     except (Exception, SystemExit) as error:
@@ -285,7 +283,7 @@ def _violated(verdict: Verdict, seen: witness.Witness) -> Verdict:
     return dataclasses.replace(
         verdict,
         verdict=VIOLATED,
-        epsilon=_shown(seen.epsilon),
+        epsilon=to_digits(seen.epsilon),
         view="released values",
         domain=f"the policy's own play of {len(seen.rewards)} rounds, on noise that was chosen; "
         "an adversary who sees every release and every action",
@@ -327,7 +325,7 @@ def _with_actions(verdict: Verdict, short: Policy, note: str, horizon: int | Non
     return dataclasses.replace(
         verdict,
         verdict=VACUOUS if little else verdict.verdict,
-        epsilon=_shown(worst.epsilon),
+        epsilon=to_digits(worst.epsilon),
         view="actions",
         horizon=rounds,
         released=verdict.epsilon,
@@ -341,91 +339,6 @@ def _with_actions(verdict: Verdict, short: Policy, note: str, horizon: int | Non
         f"sequences, with released means rounded to cells{note}",
         reason=f"there is little to see in {worst.sequences} action sequences" if little else verdict.reason,
     )
-
-
-def _verify_response(policy: Policy, claim: float, delta: float) -> Verdict:
-    """The worst case of one response, and of a user's responses together, which are made one by one."""
-    own = policy.guarantee.epsilon is None  # each user has their own level, and the claim is one of them
-    rewards = policy.rewards_per_user or 1
-    claim_each = of_response(claim, delta, rewards) if delta and rewards > 1 else of_reward(claim, rewards)
-    levels = [claim_each, 0.1 * claim_each, 5.0 * claim_each] if own else [claim_each]
-    try_out(policy, FEW_ROUNDS)
-    verdict = _verify_one(policy, levels, own, delta)
-    if rewards == 1:
-        return verdict
-    worst = verdict.epsilon
-    if worst is not None and math.isfinite(worst):
-        worst = optimal(worst, rewards, delta) if delta and worst > 0.0 else rewards * worst
-    domain = f"{verdict.domain}; {rewards} responses of a user, each made on its own: their losses add up"
-    if delta:
-        domain = f"{verdict.domain}; {rewards} responses of a user, which compose (Kairouz, Oh & Viswanath 2015)"
-        if verdict.verdict == VIOLATED and worst is not None and worst <= claim:
-            verdict = dataclasses.replace(verdict, verdict=NOT_REFUTED, reason="a response exceeds its share alone")
-    if verdict.verdict in (NOT_REFUTED, REFUSED):
-        domain = verdict.domain
-    shown = None if worst is None else _shown(worst)
-    claimed = _shown(rewards * verdict.claim) if own else claim
-    return dataclasses.replace(verdict, claim=claimed, epsilon=shown, domain=domain)
-
-
-def _verify_one(policy: Policy, levels: list[float], own: bool, delta: float) -> Verdict:
-    """The worst case of one response at these levels."""
-    base = Verdict(PROVED, policy.name, levels[0], delta, None, "exact", "response", None, "one response")
-    try:
-        changed = changed_names(policy)
-        pairs = [(local.worst_pair(policy.curator, level if own else None, level, changed), level) for level in levels]
-    except Refused as refusal:
-        return _answered(policy, base, levels, str(refusal))
-    except (Exception, SystemExit) as error:
-        text = " ".join(str(error).split())[:120]
-        return _answered(policy, base, levels, f"the code fails on symbols: {type(error).__name__}: {text}")
-    broken = [found for found in pairs if found[0].epsilon > found[1] * (1.0 + ROUNDING) + found[0].rounding]
-    if not broken and not all(pair.on_grid for pair, _ in pairs):
-        return dataclasses.replace(base, verdict=NOT_REFUTED, domain="noise as real numbers", reason=OFF_GRID)
-    pair, level = broken[0] if broken else pairs[0]
-    of_users = f"users at levels {', '.join(f'{one:g}' for one in sorted(levels))}; " if own else ""
-    domain = f"one response; {of_users}every reward from -inf to inf, and NaN; noise and probabilities as real numbers"
-    domain += (
-        ", and Laplace noise as exact noise too" if any(law.noise for pair, _ in pairs for law in pair.laws) else ""
-    )
-    word = VIOLATED if broken else _judged(pair.epsilon, level)
-    return dataclasses.replace(
-        base,
-        verdict=word,
-        claim=level,
-        epsilon=_shown(pair.epsilon),
-        domain=domain,
-        witness={"rewards": [law.reward for law in pair.laws], "responses": [str(law) for law in pair.laws]},
-        reason="the response hardly depends on the reward" if word == VACUOUS else "",
-        covered="for each response, in every round",
-    )
-
-
-def _answered(policy: Policy, base: Verdict, levels: list[float], reason: str) -> Verdict:
-    """The verdict where the response cannot be followed: what is answered at some rewards."""
-    try:
-        for level in levels:
-            found = answers.refuted(policy.curator, level, level)
-            if found is not None:
-                shown = {
-                    "rewards": list(map(str, found.rewards)),
-                    "event": f"the response {found.answer}",
-                    "probabilities": list(found.probabilities),
-                }
-                domain = f"one response, over {answers.DRAWS} random uniform numbers"
-                domain += f"; a right one is called violated with probability at most {answers.ERROR:g}"
-                return dataclasses.replace(
-                    base, verdict=VIOLATED, claim=level, epsilon=_shown(found.epsilon), domain=domain, witness=shown
-                )
-    except Refused as refusal:
-        why = f"{reason}; {refusal}" if str(refusal) not in reason else reason
-        return dataclasses.replace(base, verdict=REFUSED, domain="nothing was proved", reason=why)
-    except (Exception, SystemExit) as error:
-        why = f"{reason}; the code fails on chosen uniform numbers: {type(error).__name__}"
-        return dataclasses.replace(base, verdict=REFUSED, domain="nothing was proved", reason=why)
-    tried = ", ".join(f"{reward:g}" for reward in answers.REWARDS)
-    domain = f"the answers to rewards {tried}, over {answers.STEPS} uniform numbers"
-    return dataclasses.replace(base, verdict=NOT_REFUTED, domain=domain, reason=reason)
 
 
 def _text(numbers: Any) -> str:

@@ -1,6 +1,7 @@
 """Ends code that never ends: it raises ``Refused`` in a thread that has not come back from a user's code for long.
 
-A loop that runs for ever on an infinite reward is found by time alone. ``beat`` says that one call has come back.
+A loop that runs for ever on an infinite reward is found by time alone. ``beat`` says that one call has come back. Code
+that catches whatever is raised in it cannot be ended from inside its process: see ``last_resort``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import ctypes
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from dpbandits.audit.refusals import Refused
@@ -19,6 +20,10 @@ __all__ = ["beat", "rest", "watched"]
 #: What one call of a user's code may take: of the processor, so that a busy machine refuses nothing, and of the clock,
 #: for code that only waits.
 SECONDS, WAITING = 10.0, 60.0
+MOST_CAUGHT = 3  # refusals that a user's code may catch before the last resort
+
+#: What to do about code that catches every refusal and goes on: the command line ends the process.
+last_resort: Callable[[str], None] | None = None
 
 
 class EndlessError(Refused):
@@ -37,6 +42,10 @@ class _Watch:
 
     def beat(self) -> None:
         """A sign of life."""
+        self.raised = 0
+        self._restart()
+
+    def _restart(self) -> None:
         self.worked, self.waited = time.process_time(), time.monotonic()
 
     def rest(self) -> None:
@@ -56,7 +65,10 @@ class _Watch:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(
                         ctypes.c_ulong(self.thread), ctypes.py_object(EndlessError)
                     )
-                    self.beat()
+                    self.raised += 1
+                    self._restart()
+                    if self.raised > MOST_CAUGHT and last_resort is not None:
+                        last_resort(f"{EndlessError()}, and catches whatever is raised in it")
 
 
 _RUNNING: dict[int, _Watch] = {}

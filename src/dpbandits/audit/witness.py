@@ -21,15 +21,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.audit.memory import check, named_arrays, public, symbolic
-from dpbandits.audit.reading import read_curator, substituted
-from dpbandits.audit.symbols import NOISE, Accounts, Num, Refused, SymbolicNoise, Used, outcome, plain
+from dpbandits.audit.accounts import Accounts, SymbolicNoise, outcome
+from dpbandits.audit.memory import check, equal, named_arrays, public, symbolic
+from dpbandits.audit.reading import read_curator
+from dpbandits.audit.refusals import Refused, Used
+from dpbandits.audit.substitutes import substituted
+from dpbandits.audit.symbols import NOISE, Num, plain
 from dpbandits.audit.watch import beat
 from dpbandits.exact import SystemNoise
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE
 
-__all__ = ["Witness", "find", "looks"]
+__all__ = ["Event", "Play", "Stage", "Witness", "changed_to", "find", "looks"]
 
 #: Rewards to which a reward is changed: both ends, some between, and some that must be clamped.
 SPECIAL = (0.0, 1.0, 0.5, 0.3, 0.9, math.nan, math.inf, -math.inf, 7.0, -1.0)
@@ -217,7 +220,7 @@ def _show(curator: Any, log: Chosen, shown: dict[tuple[str, int], Any], t: int) 
 
 
 def _equal(a: Any, b: Any) -> bool:
-    return bool(a == b) or (a != a and b != b)
+    return equal(a, b) if isinstance(a, float) and isinstance(b, float) else bool(a == b)
 
 
 def _nearly(a: Any, b: Any) -> bool:
@@ -294,7 +297,7 @@ def find(policy: Policy, claim: float, *, rounds: int = ROUNDS, few: bool = Fals
             values = SPECIAL[: 2 if few or number > 2 else None]
             found = _worst(stage, rewards, first, values, claim) if first.certain else None
             if found:
-                other = _changed(rewards, found.changed, found.value)
+                other = changed_to(rewards, found.changed, found.value)
                 stage.check_repeatable(rewards, other, first, tape)
                 return found
     return None
@@ -308,7 +311,7 @@ def _worst(stage: Stage, rewards: list[float], first: Play, values: Sequence[flo
         for value in values:
             if all(value == rewards[t] for t in changed) or stage.played > MOST_PLAYED:
                 continue
-            second = stage.play(_changed(rewards, changed, value), [1.0], first.numbers)
+            second = stage.play(changed_to(rewards, changed, value), [1.0], first.numbers)
             if not second.certain:
                 continue
             found = loss(first, second)
@@ -322,7 +325,8 @@ def _worst(stage: Stage, rewards: list[float], first: Play, values: Sequence[flo
     return worst
 
 
-def _changed(rewards: list[float], changed: range, value: float) -> list[float]:
+def changed_to(rewards: list[float], changed: range, value: float) -> list[float]:
+    """The same rewards, with this value in some rounds."""
     return [*rewards[: changed.start], *(value for _ in changed), *rewards[changed.stop :]]
 
 

@@ -10,16 +10,14 @@ with the law that follows. A call that does anything else is not proved.
 from __future__ import annotations
 
 import math
-import os
 import random
 from collections.abc import Callable, Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial
-from types import MethodType
 from typing import Any, NamedTuple
 
-from dpbandits.errors import InputError
+from dpbandits.audit.driving import TOP, Call, NoLawError
 from dpbandits.exact import LocalCurator
 from dpbandits.exact.probability import WORD
 from dpbandits.exact.responses import LAPLACE_GRID
@@ -32,18 +30,12 @@ REWARDS: tuple[Any, ...] = (0.0, 1.0, 0.5, 0.25, 7.0, -1.0, 1e308, -1e308, math.
 
 SIGNIFICANT = 4  # words of a probability that are found, from its first word that is not 0
 MOST_WORDS = 64  # of a probability that are looked for
-MOST_DRAWN = 4000  # words that one response may take
 PROBES = 12  # random words on each side of every threshold
 DRAWS = 100  # random draws that are compared with the law, of each reward
 SEED = 3  # of those words; any would do
 RAREST = 1e-12  # probability of a response in a loss that is computed in floating point
 FLOAT_ERROR = Fraction(1, 10**6)  # relative, of such a loss; tails, which are left out, have probability below 2^-63
-TOP = (1 << WORD) - 1
 WINDOW_WORDS = 3  # of a draw of the piecewise mechanism; Laplace noise takes an even number
-
-
-class _NoLawError(Exception):
-    """The call does something that this module cannot prove private; the text says what."""
 
 
 class Found(NamedTuple):
@@ -79,91 +71,19 @@ class WordsFound(NamedTuple):
     thresholds: int
 
 
-class _Rig:
-    """Entropy that the audit chooses: these words, and then the largest word for ever."""
-
-    def __init__(self) -> None:
-        self.words: list[int] = []
-        self.used = 0
-
-    def __call__(self, count: int) -> bytes:
-        if count % (WORD // 8):
-            raise _NoLawError(f"takes {count} random bytes at a time, which are no whole words")
-        drawn = b""
-        for _ in range(count // (WORD // 8)):
-            word = self.words[self.used] if self.used < len(self.words) else TOP
-            drawn += word.to_bytes(WORD // 8, "little")
-            self.used += 1
-        if self.used > MOST_DRAWN:
-            raise _NoLawError(f"takes more than {MOST_DRAWN} random words")
-        return drawn
-
-
-def _replace_entropy(part: Any, entropy: Callable[[int], bytes], seen: set[int]) -> int:
-    """Replace ``os.urandom`` wherever ``part`` and what it is made of hold it; how often that was."""
-    if id(part) in seen:
-        return 0
-    seen.add(id(part))
-    slots = (name for kind in type(part).__mro__ for name in getattr(kind, "__slots__", ()))
-    replaced = 0
-    for name in {*slots, *getattr(part, "__dict__", ())}:
-        value = getattr(part, name, None)
-        if value is os.urandom:
-            object.__setattr__(part, name, entropy)
-            replaced += 1
-        elif isinstance(value, MethodType):
-            replaced += _replace_entropy(value.__self__, entropy, seen)
-        elif not isinstance(value, type) and type(value).__module__ not in ("builtins", "fractions", "functools"):
-            replaced += _replace_entropy(value, entropy, seen)
-    return replaced
-
-
-class _Call:
-    """The curator's real call, with words that the audit chooses."""
-
-    def __init__(self, curator: LocalCurator) -> None:
-        self.rig, self.curator = _Rig(), curator
-        if not _replace_entropy(curator, self.rig, set()):
-            raise InputError("curator", "must draw from os.urandom by dpbandits.exact to be verified; this does not")
-        self.width = 0
-        self.respond(0.0, [])
-        self.width = self.rig.used
-        if self.width == 0:
-            raise _NoLawError("takes no random word")
-
-    def respond(self, reward: Any, words: list[int]) -> int:
-        """The response to these words; after them come the largest ones, which are below no threshold."""
-        self.rig.words, self.rig.used = words, 0
-        try:
-            answer = self.curator.respond(reward)
-        except _NoLawError:
-            raise
-        except Exception as error:  # whatever it is: the decision stays without a response, and that tells
-            raise _NoLawError(f"to the reward {reward} is an error, {type(error).__name__}") from None
-        if not isinstance(answer, int) or isinstance(answer, bool):
-            raise _NoLawError(f"responds with a {type(answer).__name__}")
-        return answer
-
-    def at(self, reward: Any, place: int, words: list[int], before: tuple[int, ...] = ()) -> int:
-        """The response if the random word at ``place`` is the first of ``words``, and the rest come after the draw."""
-        draw = [*before, *[TOP] * (self.width - len(before))]
-        draw[place] = words[0]
-        return self.respond(reward, draw + words[1:])
-
-
 def _find(says_below: Callable[[list[int]], bool]) -> tuple[int, ...]:
     """The words of a threshold, by bisection: the smallest word that is not below it, and after a tie the next one."""
     words: list[int] = []
     significant = 0
     while significant < SIGNIFICANT:
         if len(words) == MOST_WORDS:
-            raise _NoLawError(f"compares with a probability below 2^-{WORD * MOST_WORDS}, or with none")
+            raise NoLawError(f"compares with a probability below 2^-{WORD * MOST_WORDS}, or with none")
         low, high = 0, TOP + 1
         while low < high:
             middle = (low + high) // 2
             low, high = (middle + 1, high) if says_below([*words, middle]) else (low, middle)
         if low > TOP:
-            raise _NoLawError("compares with a probability of 1")
+            raise NoLawError("compares with a probability of 1")
         words.append(low)
         significant += bool(low or significant)
     return tuple(words)
@@ -178,7 +98,7 @@ def _probe(says_below: Callable[[list[int]], bool], words: tuple[int, ...], rng:
             for other in side:
                 inside = 0 <= other < word if expected else word < other <= TOP
                 if inside and says_below([*words[:depth], other]) is not expected:
-                    raise _NoLawError(f"is not decided by one threshold: word {other:016x} against {word:016x}")
+                    raise NoLawError(f"is not decided by one threshold: word {other:016x} against {word:016x}")
 
 
 def law_of(curator: LocalCurator) -> WordsFound:
@@ -190,16 +110,19 @@ def law_of(curator: LocalCurator) -> WordsFound:
     >>> law.faults, Fraction(low) < Fraction(1, 3) < Fraction(high), Fraction(high) - Fraction(low) < 1e-50
     ([], True, True)
     """
+    call = Call(curator)
     try:
-        call = _Call(curator)
+        call.measure()
         if call.width == WINDOW_WORDS:
             return _window(call)
         return _bits(call) if call.width <= 2 else _laplace(call)
-    except _NoLawError as error:
+    except NoLawError as error:
         return WordsFound(None, Fraction(0), [f"the response {error}"], {}, 0)
+    finally:
+        call.restore()
 
 
-def _bits(call: _Call) -> WordsFound:
+def _bits(call: Call) -> WordsFound:
     """Randomised response of one bit: the last word decides on the lie, and a word before it, if any, on the bit."""
     rng, lie, shares = random.Random(SEED), call.width - 1, list[int]()
     found = set()
@@ -207,7 +130,7 @@ def _bits(call: _Call) -> WordsFound:
         for before in ((), (0,))[: call.width]:
             truth = call.at(reward, lie, [TOP], before)
             if truth not in (0, 1):
-                raise _NoLawError(f"is {truth}, and not a bit")
+                raise NoLawError(f"is {truth}, and not a bit")
 
             def lies(words: list[int], reward: Any = reward, before: Any = before, truth: int = truth) -> bool:
                 return call.at(reward, lie, words, before) != truth
@@ -217,7 +140,7 @@ def _bits(call: _Call) -> WordsFound:
             found.add(words)
         shares.append(_share(call, reward))
     if len(found) > 1:
-        raise _NoLawError("lies with another probability if the reward or another word is another one")
+        raise NoLawError("lies with another probability if the reward or another word is another one")
     threshold = Found(1, found.pop())
 
     def answer(share: int, draw: list[int]) -> int:
@@ -233,7 +156,7 @@ def _bits(call: _Call) -> WordsFound:
     return WordsFound(bounds, Fraction(bounds[0]), faults, witness, 1)
 
 
-def _share(call: _Call, reward: Any) -> int:
+def _share(call: Call, reward: Any) -> int:
     """Of all first words, those below this one make the bit 1."""
     if call.width == 1:
         return TOP + 1 if call.respond(reward, []) else 0
@@ -244,15 +167,15 @@ def _share(call: _Call, reward: Any) -> int:
     return low
 
 
-def _compare(call: _Call, reward: Any, expected: Callable[[list[int]], int], rng: random.Random) -> None:
+def _compare(call: Call, reward: Any, expected: Callable[[list[int]], int], rng: random.Random) -> None:
     """Compare random draws with the law. A tie has probability 2^-58."""
     for _ in range(DRAWS):
         draw = [rng.getrandbits(WORD) for _ in range(call.width)]
         if call.respond(reward, draw) != expected(draw) or call.rig.used != call.width:
-            raise _NoLawError(f"to the reward {reward} is not what the thresholds say")
+            raise NoLawError(f"to the reward {reward} is not what the thresholds say")
 
 
-def _window(call: _Call) -> WordsFound:
+def _window(call: Call) -> WordsFound:
     """The piecewise mechanism: the first word decides whether the response is outside of a window from the input on.
 
     The second word is the place inside, and the third the place outside. Every border between two places is tried.
@@ -262,7 +185,7 @@ def _window(call: _Call) -> WordsFound:
     inputs, found = [call.respond(reward, [TOP, 0, 0]) for reward in REWARDS], set()
     for reward, given in zip(REWARDS, inputs, strict=True):
         if not 0 <= given <= others:
-            raise _NoLawError(f"to the reward {reward} is not clamped to the grid")
+            raise NoLawError(f"to the reward {reward} is not clamped to the grid")
         inside = call.respond(reward, [])
 
         def outside(words: list[int], reward: Any = reward, inside: int = inside) -> bool:
@@ -272,7 +195,7 @@ def _window(call: _Call) -> WordsFound:
         _probe(outside, words, rng)
         found.add(words)
     if len(found) > 1:
-        raise _NoLawError("is outside with another probability if the reward is another one")
+        raise NoLawError("is outside with another probability if the reward is another one")
     threshold = Found(1, found.pop())
     _check_places(call, width, others, threshold.words)
 
@@ -295,7 +218,7 @@ def _window(call: _Call) -> WordsFound:
     return WordsFound(bounds, max(Fraction(bounds[0]), Fraction(0)), faults, witness, 1)
 
 
-def _check_places(call: _Call, width: int, others: int, outside: tuple[int, ...]) -> None:
+def _check_places(call: Call, width: int, others: int, outside: tuple[int, ...]) -> None:
     """Every place inside and outside of the window of the lowest reward has exactly its share of the words."""
     for place in range(1, width):
         border, rest = divmod(place << WORD, width)
@@ -307,28 +230,28 @@ def _check_places(call: _Call, width: int, others: int, outside: tuple[int, ...]
             tried += [(low, place - 1 if next_word else place), ([border, next_word + 1], place)]
         for words, expected in tried:
             if call.at(0.0, 1, words) != expected:
-                raise _NoLawError(f"has a place in the window that is not {width} times a uniform number")
+                raise NoLawError(f"has a place in the window that is not {width} times a uniform number")
     for place in range(others):
         word = place << WORD - WINDOW_GRID
         tie = [*outside[1:-1], max(outside[-1] - 1, 0)]  # what decides a tie of the first word
         last = word + (1 << WORD - WINDOW_GRID) - 1
         ends = [call.respond(0.0, [outside[0], 0, one, *tie]) for one in (word, last)]
         if ends != [place + width] * 2:
-            raise _NoLawError("has places outside the window that are not equally likely")
+            raise NoLawError("has places outside the window that are not equally likely")
 
 
-def _laplace(call: _Call) -> WordsFound:
+def _laplace(call: Call) -> WordsFound:
     """An integer, plus the difference of two sums of independent bits, each with a tail."""
     rng = random.Random(SEED)
     inputs = [call.respond(reward, []) for reward in REWARDS]
     for reward, place in zip(REWARDS, inputs, strict=True):
         if not 0 <= place <= 1 << LAPLACE_GRID:
-            raise _NoLawError(f"to the reward {reward} is not clamped to the grid")
+            raise NoLawError(f"to the reward {reward} is not clamped to the grid")
     found = [_threshold(call, place, rng) for place in range(call.width)]
     half = call.width // 2
     steps = [1 << place for place in reversed(range(half))]
     if [one.adds for one in found] != [*steps, *(-step for step in steps)]:
-        raise _NoLawError("does not add the binary digits of two numbers")
+        raise NoLawError("does not add the binary digits of two numbers")
     for first in (0, half):
         _check_tail(call, first, found[first], rng)
 
@@ -340,7 +263,7 @@ def _laplace(call: _Call) -> WordsFound:
     return _laplace_law(call, found, max(inputs) - min(inputs))
 
 
-def _threshold(call: _Call, place: int, rng: random.Random) -> Found:
+def _threshold(call: Call, place: int, rng: random.Random) -> Found:
     silent = call.respond(0.0, [])
 
     def below(words: list[int]) -> bool:
@@ -352,7 +275,7 @@ def _threshold(call: _Call, place: int, rng: random.Random) -> Found:
     return Found(call.at(0.0, place, list(under)) - silent, words)
 
 
-def _check_tail(call: _Call, place: int, tail: Found, rng: random.Random) -> None:
+def _check_tail(call: Call, place: int, tail: Found, rng: random.Random) -> None:
     """Once the tail is reached, it goes on with the same probability, and each time adds the same."""
     inside = [*tail.words[:-1], max(tail.words[-1] - 1, 0)]
     once = call.at(0.0, place, inside)
@@ -364,10 +287,10 @@ def _check_tail(call: _Call, place: int, tail: Found, rng: random.Random) -> Non
     _probe(goes_on, words, rng)
     again = [*words[:-1], max(words[-1] - 1, 0)]
     if words != tail.words or call.at(0.0, place, inside + again) - once != tail.adds:
-        raise _NoLawError("has a tail that goes on with another probability")
+        raise NoLawError("has a tail that goes on with another probability")
 
 
-def _laplace_law(call: _Call, found: list[Found], sensitivity: int) -> WordsFound:
+def _laplace_law(call: Call, found: list[Found], sensitivity: int) -> WordsFound:
     level, half, faults = call.curator.epsilon, len(found) // 2, list[str]()
     bounds = []
     for number, one in enumerate(found):

@@ -7,42 +7,56 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.benchmark.problems import PROBLEMS, SEED, SET_VERSION, Scale, Track
-from dpbandits.benchmark.scores import Scores
+from dpbandits.benchmark.pictures import said
+from dpbandits.benchmark.problems import PROBLEMS, SEED, SET_VERSION, TAIL_HORIZON, UNBOUNDED, Challenge, Scale
+from dpbandits.benchmark.scores import TAIL, Scores
 from dpbandits.experiments.panels import Line, Panel, Table
 from dpbandits.experiments.report import Section
 from dpbandits.formats import amount
+from dpbandits.policies import lookup
 
 __all__ = ["markdown", "section"]
 
-DRAWN = 8  # policies in a picture, the best by score
+DRAWN = 6  # policies in a picture, the best by score
 TAUS = np.geomspace(1.0, 100.0, 120)
+WORDS = {  # what a simulated round of a policy costs
+    "stint": "one draw for a stint",
+    "bulk": "one draw for many rounds",
+    "divergence": "divergences for many rounds",
+    "noise": "one noise a round",
+    "counter": "one counter a round",
+    "arms": "every arm in every round",
+}
 NOTES = (
     "Ratios are geometric means over cells (problem x setting). Lower bounds are asymptotic, so a ratio below 1 is no "
     "contradiction. A disaster is a run that loses over ten times the median of its cell."
 )
-COLUMNS = [
-    "policy",
-    "regret / best policy",
-    "worst cell",
-    "regret / lower bound",
-    "q99 / best mean",
-    "disasters, worst cell",
-    "rank (95 % interval)",
-    "wins",
-    "cells",
-    "seconds a run",
-]
+COLUMNS = {
+    "policy": "with the options that the planner would choose, or those in brackets",
+    "regret / best": "mean regret over that of the policy that loses least in the same cell, geometric mean over cells",
+    "worst cell": "the largest of these ratios",
+    "regret / bound": "mean regret over the largest lower bound on all policies of the class, geometric mean. Lower "
+    "bounds are asymptotic, so that a ratio below 1 is no contradiction",
+    "q99 / best": "the 99 % quantile of the regret over the mean of the best policy, geometric mean",
+    "rank": "mean rank over cells, with a 95 % interval (bootstrap over cells)",
+    "wins": "cells in which it loses least, of all that it was played in",
+    "seconds": "for one run, on average over cells",
+}
+TAIL_COLUMNS = {
+    "mean": "with its standard error",
+    "99.9 %": "the quantile: 1 run in 1000 loses more",
+    "disasters": f"the runs that lost more than {TAIL:g} times the median, in 10,000",
+}
 
 
-def section(track: Track, found: Sequence[Scores], size: Scale) -> Section:
+def section(found: Sequence[Scores], tails: Scores, size: Scale) -> Section:
     """The section of the report on one track."""
-    last = found[-1]
+    last, track = found[-1], tails.track
     shown: list[Panel | Table] = [_profile(last), *_against_settings(last)]
     shown += [_scores(scores) for scores in reversed(found)]
-    shown += [_win_map(last), _means(last)]
+    shown += [_win_map(last), *_tails(tails), _means(last)]
     settings = (
-        f"{len(PROBLEMS)} problems, settings {', '.join(map(str, track.settings))}, {size.horizon:,} rounds "
+        f"{len(track.problems)} problems, {', '.join(map(said, track.settings))}, {size.horizon:,} rounds "
         f"({size.slow_horizon:,} for policies that work on every arm in every round), seed {SEED}, "
         f"runs by cost: {_runs(size)}. Policies that need a horizon are made for the longest one."
     )
@@ -70,48 +84,65 @@ def _against_settings(scores: Scores) -> list[Panel]:
         for epsilon in scores.track.epsilons:
             means = [e.mean for e in scores.entries if e.policy == score.policy and e.setting == epsilon]
             y.append(float(np.exp(np.log(np.maximum(means, 1e-9)).mean())) if means else float("nan"))
-        lines.append(Line(score.policy, np.array(scores.track.epsilons), np.array(y)))
+        if not np.isnan(y).all():  # it has an epsilon, not levels
+            lines.append(Line(score.policy, np.array(scores.track.epsilons), np.array(y)))
     title = f"Regret at {scores.horizon:,} rounds, geometric mean over problems"
     return [Panel("epsilon", title, lines, "ε", "regret")]
 
 
 def _rows(scores: Scores) -> list[list[str]]:
-    rows = []
-    for score in scores.scores:
-        lower = "" if score.to_lower is None else f"{score.to_lower:.3g}"
-        interval = f"{score.rank:.1f} ({score.rank_low:.1f} to {score.rank_high:.1f})"
-        rows.append(
-            [
-                score.policy,
-                f"{score.to_best:.3g}",
-                f"{score.worst:.3g}",
-                lower,
-                f"{score.q99:.3g}",
-                f"{100 * score.disasters:.3g} %",
-                interval,
-                str(score.wins),
-                str(score.cells),
-                f"{score.seconds:.2g}",
-            ]
-        )
-    return rows
+    return [
+        [
+            score.policy,
+            f"{score.to_best:.3g}",
+            f"{score.worst:.3g}",
+            "" if score.to_lower is None else f"{score.to_lower:.3g}",
+            f"{score.q99:.3g}",
+            f"{score.rank:.1f} ({score.rank_low:.1f} to {score.rank_high:.1f})",
+            f"{score.wins} of {score.cells}",
+            f"{score.seconds:.2g}",
+        ]
+        for score in scores.scores
+    ]
 
 
 def _scores(scores: Scores) -> Table:
     title = f"Scores at {scores.horizon:,} rounds"
-    return Table(f"scores-{scores.horizon}", title, COLUMNS, _rows(scores), f"{title}. {NOTES}")
+    return Table(f"scores-{scores.horizon}", title, list(COLUMNS), _rows(scores), f"{title}. {NOTES}")
+
+
+def _tails(tails: Scores) -> list[Table]:
+    """How badly runs go, in each of the cells for tails."""
+    columns = ["policy", "runs", "mean", "median", "99 %", "99.9 %", "largest", "disasters"]
+    found = []
+    for number, (problem, setting) in enumerate(tails.track.tails):
+        here = tails.in_cell(problem, setting)
+        rows = [
+            [
+                entry.policy,
+                f"{entry.runs:,}",
+                f"{entry.mean:.4g} ± {entry.stderr:.2g}",
+                *map(amount, (entry.median, entry.q99, entry.q999, entry.largest)),
+                f"{10_000 * entry.disasters:.3g}",
+            ]
+            for entry in here
+        ]
+        title = f"{problem}, {said(setting)}, {tails.horizon:,} rounds"
+        notes = f"{title}. Disasters: runs in 10,000 that lost more than {TAIL:g} times the median."
+        found.append(Table(f"tails-{number}", title, columns, rows, notes))
+    return found
 
 
 def _win_map(scores: Scores) -> Table:
     """Who wins where."""
-    columns = ["problem", *map(str, scores.track.settings)]
+    columns = ["problem", *map(said, scores.track.settings)]
     rows = []
-    for problem in PROBLEMS:
+    for problem in scores.track.problems:
         row = [problem.name]
         for setting in scores.track.settings:
-            here = [e for e in scores.entries if (e.problem, e.setting) == (problem.name, setting)]
-            winner = min(here, key=lambda e: e.mean, default=None)
-            row.append("" if winner is None else f"{winner.policy} ({amount(winner.mean)})")
+            here = scores.leaders(problem.name, setting)
+            more = f", {len(here) - 1} more within two standard errors" if len(here) > 1 else ""
+            row.append(f"{here[0].policy} ({amount(here[0].mean)}{more})" if here else "")
         rows.append(row)
     title = f"Who loses least at {scores.horizon:,} rounds, and how much"
     return Table("wins", title, columns, rows, f"{title}.")
@@ -119,7 +150,7 @@ def _win_map(scores: Scores) -> Table:
 
 def _means(scores: Scores) -> Table:
     """Mean regret of every policy in every cell."""
-    cells = [(p.name, s) for p in PROBLEMS for s in scores.track.settings]
+    cells = [(p.name, s) for p in scores.track.problems for s in scores.track.settings]
     rows = []
     for score in scores.scores:
         row = [score.policy]
@@ -127,49 +158,122 @@ def _means(scores: Scores) -> Table:
             entry = scores.entry(score.policy, problem, setting)
             row.append("" if entry is None else f"{amount(entry.mean)}")
         rows.append(row)
-    columns = ["policy", *(f"{problem}, {setting}" for problem, setting in cells)]
+    columns = ["policy", *(f"{problem}, {said(setting)}" for problem, setting in cells)]
     title = f"Mean regret at {scores.horizon:,} rounds"
     return Table("means", title, columns, rows, f"{title}.")
 
 
-def markdown(found: Sequence[Scores], facts: dict[str, Any], size: Scale, figures: str) -> str:
+def markdown(found: Sequence[Scores], tails: Sequence[Scores], facts: dict[str, Any], size: Scale, figures: str) -> str:
     """The page for the documentation. ``figures`` is what the path of each picture begins with."""
     lines = [
         "# The benchmark",
         "",
         "<!-- written by dpbandits benchmark; do not edit -->",
         "",
-        "Every private policy for rewards in [0, 1] on a fixed set of problems. Each policy is played with the options",
-        "that the planner would choose, and no more tuning. `dpbandits benchmark --add module:function` plays your own",
-        "beside them.",
+        "Every policy that ships, in its class, on a fixed public set of problems: which loses least where, and how",
+        "badly the worst runs go. `dpbandits benchmark --add module:function` plays your own beside them, and",
+        "[the policies' page](papers/strongest.md) says what is proved of each.",
         "",
         f"Problem set {SET_VERSION}, scale `{facts['scale']}`, {size.horizon:,} rounds "
-        f"({size.slow_horizon:,} for slow policies), seed {facts['seed']}, dpbandits {facts['dpbandits']}.",
-        f"Runs by cost: {_runs(size)}.",
+        f"({size.slow_horizon:,} for policies that work on every arm in every round), seed {facts['seed']}, "
+        f"dpbandits {facts['dpbandits']}.",
+        f"Runs of each policy in each cell, by what a simulated round costs: {_runs(size)}; {size.tail_runs:,} runs of "
+        f"{TAIL_HORIZON:,} rounds for the tails, or as many as their tables say.",
+        f"Command: `dpbandits benchmark --scale {facts['scale']}`.",
         "",
-        "| problem | arms | why |",
-        "|---|---|---|",
-        *(f"| {p.name} | `{p.text}` | {p.why} |" for p in PROBLEMS),
+        "## In short",
         "",
-        NOTES,
-        "With few runs, rare disasters are not seen: docs/papers/strongest.md has tails of 10^4 runs.",
+        *_short(found, tails),
+        "",
+        "## The problems",
+        "",
+        *_problems(PROBLEMS),
+        "",
+        "Rewards of any size; policies for rewards in [0, 1] clip them to the range, the others take them as they are:",
+        "",
+        *_problems(UNBOUNDED),
+        "",
+        "## How to read the tables",
+        "",
+        "A *cell* is a problem at a setting: an epsilon, or the levels of a population.",
+        "",
+        *(f"* **{column}**: {meaning}." for column, meaning in {**COLUMNS, **TAIL_COLUMNS}.items()),
+        "",
+        f"The *performance profile* shows, for the {DRAWN} policies with the least *regret / best*, the share of cells",
+        "in which a policy loses at most a factor times what the best one loses there.",
+        "",
+        _not_pure(),
+        "Where a policy was played a few times only, its standard error is rough, and so is the line between a clear",
+        "winner and a tie.",
+        "",
+        "Policies that find the best arm and stop (`adap-tt`, `dp-tt`, `ctb-tt`) are made to err rarely, not to lose",
+        "little: [their page](howto/find-the-best-arm.md) has stopping times and errors.",
     ]
-    tracks = list(dict.fromkeys(scores.track for scores in found))
-    for track in tracks:
-        own = [scores for scores in found if scores.track == track]
-        last = own[-1]
-        lines += ["", f"## {track.title}", "", f"![performance profile and regret]({figures}/{track.name}.png)", ""]
-        for scores in reversed(own):
-            lines += [f"### {scores.horizon:,} rounds", "", *_table(COLUMNS, _rows(scores)), ""]
-        wins = _win_map(last)
-        lines += [f"### {wins.title}", "", *_table(wins.columns, wins.rows)]
+    for tail in tails:
+        lines += _chapter([scores for scores in found if scores.track == tail.track], tail, figures)
     return "\n".join(lines) + "\n"
 
 
+def _not_pure() -> str:
+    """Which policies make a weaker promise than the others of their class."""
+    weaker = [f"`{name}`" for name in lookup.names() if lookup.sample(name).guarantee.delta > 0]
+    return f"Policies with (epsilon, delta)-privacy, a weaker promise than that of all others: {', '.join(weaker)}."
+
+
+def _chapter(found: Sequence[Scores], tail: Scores, figures: str) -> list[str]:
+    """The pictures and tables of one track."""
+    track = tail.track
+
+    def picture(kind: str, what: str) -> str:
+        return f"![{track.title}: {what}]({figures}/{kind}-{track.name}.png)"
+
+    lines = ["", f"## {track.title}", "", f"### {track.title}: where each wins", ""]
+    lines += [picture("wins", "who loses least on each problem at each setting"), ""]
+    for scores in reversed(found):
+        lines += [f"{scores.horizon:,} rounds:", "", *_table(list(COLUMNS), _rows(scores)), ""]
+    lines += [picture("profile", "the share of cells within a factor of the best policy")]
+    if track.epsilons:
+        lines += [picture("epsilon", "regret against epsilon")]
+    lines += [
+        "",
+        f"### {track.title}: how each fails",
+        "",
+        picture("tails", "medians, quantiles and the largest regret"),
+    ]
+    for table in _tails(tail):
+        lines += ["", f"{table.title}:", "", *_table(table.columns, table.rows)]
+    return lines
+
+
+def _short(found: Sequence[Scores], tails: Sequence[Scores]) -> list[str]:
+    """For each track: the policies with the least regret on average, who wins most cells, and who fails."""
+    lines = []
+    for tail in tails:
+        last = [scores for scores in found if scores.track == tail.track][-1]
+        first = ", ".join(f"`{s.policy}` ({s.to_best:.3g})" for s in last.scores[:3])
+        most = max(last.scores, key=lambda s: s.wins)
+        failing = sorted((e for e in tail.entries if e.disasters > 0), key=lambda e: -e.disasters)
+        worst = ", ".join(f"`{e.policy}` {10_000 * e.disasters:.3g} ({e.problem})" for e in failing[:4]) or "none"
+        lines.append(
+            f"* **{tail.track.title}.** Regret over that of the best, least first: {first}. Most cells: "
+            f"`{most.policy}`, {most.wins} of {most.cells}. Disasters in 10,000 runs, the most first: {worst}."
+        )
+    return lines
+
+
+def _problems(problems: Sequence[Challenge]) -> list[str]:
+    rows = []
+    for p in problems:
+        clipped = f", range [{p.reward_range[0]:g}, {p.reward_range[1]:g}]" if p.reward_range else ""
+        rows.append([p.name, f"`{p.text}`{clipped}", p.why])
+    return _table(["problem", "arms", "why"], rows)
+
+
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table of Markdown; what is in the first column is a name."""
     head = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    return [*head, *("| " + " | ".join(row) + " |" for row in rows)]
+    return [*head, *("| " + " | ".join([f"`{name}`", *row]) + " |" for name, *row in rows)]
 
 
 def _runs(size: Scale) -> str:
-    return ", ".join(f"{cost} {runs}" for cost, runs in size.runs.items())
+    return ", ".join(f"{WORDS[cost]} {runs}" for cost, runs in size.runs.items())

@@ -8,15 +8,34 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
+from typing import Any
 
 from dpbandits.environments import Arms
 
-__all__ = ["CHECKPOINTS", "PROBLEMS", "SCALES", "SEED", "SET_VERSION", "TRACKS", "Challenge", "Scale", "Track"]
+__all__ = [
+    "CHECKPOINTS",
+    "PROBLEMS",
+    "SCALES",
+    "SEED",
+    "SET_VERSION",
+    "TAIL_HORIZON",
+    "TRACKS",
+    "UNBOUNDED",
+    "VARIANTS",
+    "Challenge",
+    "Scale",
+    "Setting",
+    "Track",
+]
 
-SET_VERSION = 1
+SET_VERSION = 2
 SEED = 2025
 CHECKPOINTS = (10**4, 10**5, 10**6)
+TAIL_HORIZON = 10**4  # of the many runs in which rare disasters are looked for
 LOG = "replay(banners.csv)"
+
+#: What a problem is played at: an epsilon, a population of levels, or nothing where there is no privacy.
+Setting = float | str | None
 
 
 @dataclass(frozen=True)
@@ -58,6 +77,16 @@ PROBLEMS = (
 )
 
 
+UNBOUNDED = (
+    Challenge("normal", "@ren2020-gaussian", "Ren et al. 2020: 20 arms, normal rewards of variance 1", (-3.0, 4.0)),
+    Challenge("small", "normal(0.1,0.1)+4*normal(0.05,0.1)", "rewards far smaller than 1", (-0.5, 0.5)),
+    Challenge("large", "normal(12,4)+4*normal(10,4)", "rewards far larger than 1", (0.0, 32.0)),
+)
+
+#: Options under which a policy is played once more, beside those of its trait ``practical``.
+VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (("dp-ucb-int", {"cover_noise": True}),)
+
+
 @dataclass(frozen=True)
 class Track:
     """Policies that keep the same kind of promise, and what they are compared at."""
@@ -67,17 +96,54 @@ class Track:
     trust: str
     epsilons: tuple[float, ...] = ()
     levels: tuple[str, ...] = ()
+    tails: tuple[tuple[str, Setting], ...] = ()  # the cells that are played so often that rare disasters show
+    problems: tuple[Challenge, ...] = PROBLEMS
+    tail_share: float = 1.0  # of the scale's runs for tails
+    slow_share: float = 1.0  # of these, for policies that work on every arm in every round
+    any_size: bool = False  # whether rewards may lie outside [0, 1]; policies that do not allow it clip them
 
     @property
-    def settings(self) -> tuple[float | str, ...]:
-        """Epsilons, or populations of levels."""
-        return self.epsilons or self.levels
+    def settings(self) -> tuple[Setting, ...]:
+        """Epsilons and populations of levels; None alone where there is no privacy."""
+        return (*self.epsilons, *self.levels) or (None,)
 
 
+FIVE_LEVELS = "choice(0,0.2,1,2,100)"
 TRACKS = (
-    Track("central", "Central privacy", "central", epsilons=(0.1, 0.5, 2.0)),
-    Track("local", "Local privacy, one epsilon for all", "local", epsilons=(0.5, 1.0, 4.0)),
-    Track("levels", "Local privacy, a level for each user", "local", levels=("choice(0,0.2,1,2,100)", "normal(1,1)")),
+    Track(
+        "central",
+        "Central privacy",
+        "central",
+        epsilons=(0.1, 0.5, 2.0),
+        tails=(("two", 0.5), ("C4", 0.5)),
+        slow_share=0.1,
+    ),
+    Track(
+        "local",
+        "Local privacy, one epsilon for all",
+        "local",
+        epsilons=(0.5, 1.0, 4.0),
+        tails=(("two", 1.0), ("C2", 1.0)),
+    ),
+    Track(
+        "levels",
+        "Local privacy, a level for each user",
+        "local",
+        levels=(FIVE_LEVELS, "normal(1,1)"),
+        tails=(("two", FIVE_LEVELS),),
+    ),
+    Track(
+        "any-size",
+        "Local privacy, rewards of any size",
+        "local",
+        epsilons=(1.0, 4.0),
+        levels=(FIVE_LEVELS,),
+        tails=(("large", 4.0), ("large", FIVE_LEVELS)),
+        problems=UNBOUNDED,
+        tail_share=0.1,  # many policies, and noise of its own for every round
+        any_size=True,
+    ),
+    Track("none", "Without privacy", "none", tails=(("two", None),)),
 )
 
 
@@ -88,9 +154,15 @@ class Scale:
     horizon: int
     slow_horizon: int  # for policies that work on every arm in every round
     runs: dict[str, int]
+    tail_runs: int  # of TAIL_HORIZON rounds, in the cells for tails
 
 
 SCALES = {
-    "quick": Scale(10**5, 10**4, {"stint": 40, "bulk": 10, "divergence": 10, "noise": 4, "counter": 4, "arms": 3}),
-    "full": Scale(10**6, 10**5, {"stint": 400, "bulk": 60, "divergence": 60, "noise": 20, "counter": 10, "arms": 10}),
+    "quick": Scale(10**5, 10**4, {"stint": 40, "bulk": 10, "divergence": 10, "noise": 4, "counter": 4, "arms": 3}, 100),
+    "standing": Scale(
+        10**5, 10**5, {"stint": 100, "bulk": 40, "divergence": 20, "noise": 20, "counter": 10, "arms": 6}, 10**4
+    ),
+    "full": Scale(
+        10**6, 10**5, {"stint": 400, "bulk": 60, "divergence": 60, "noise": 20, "counter": 10, "arms": 10}, 10**4
+    ),
 }

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpbandits import __version__
 from dpbandits.benchmark.pages import markdown, section
+from dpbandits.benchmark.pictures import draw
 from dpbandits.benchmark.problems import (
     CHECKPOINTS,
     PROBLEMS,
     SCALES,
     SEED,
     SET_VERSION,
+    TAIL_HORIZON,
     TRACKS,
+    UNBOUNDED,
+    VARIANTS,
     Challenge,
     Scale,
+    Setting,
     Track,
 )
 from dpbandits.benchmark.scores import Scores, scored
@@ -28,14 +34,16 @@ from dpbandits.experiments import output
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.engines import engine
 from dpbandits.experiments.report import versions
+from dpbandits.experiments.results import Results
 from dpbandits.experiments.work import Watch, fill, traces
 from dpbandits.policies import lookup
+from dpbandits.simulation import Trace
 
 __all__ = ["benchmark", "document"]
 
 JSON, PAGE = "benchmark.json", "benchmark.md"
 
-Key = tuple[str, str, float | str]
+Key = tuple[str, str, Setting]
 
 
 def benchmark(
@@ -64,40 +72,48 @@ def benchmark(
         lookup.traits(factory)  # refuses what is none, before anything is played
     settings = {"command": "benchmark", "set": SET_VERSION, "scale": scale, "seed": SEED, "version": __version__}
     cells = {track.name: dict(_cells(track, size, joined)) for track in chosen}
+    rare = {track.name: dict(_tail_cells(track, size, joined)) for track in chosen}
     if joined and not any(key[0] == lookup.written(factory) for factory in joined for c in cells.values() for key in c):
         raise InputError("add", f": {lookup.written(joined[0])} fits none of the tracks that are played")
     folder, started = Path(out), time.perf_counter()
     with engine(cluster, workers) as where, output.open_folder(folder, settings, fresh=fresh) as results:
-        fill([cell for each in cells.values() for cell in each.values()], results, where, watch)
-        played = {name: traces(each, results) for name, each in cells.items()}  # type: ignore[arg-type]
+        fill(
+            [cell for both in (cells, rare) for each in both.values() for cell in each.values()], results, where, watch
+        )
+        played = {name: _played(each, results) for name, each in cells.items()}
+        often = {name: _played(each, results) for name, each in rare.items()}
     found = [
-        scored(track, played[track.name], PROBLEMS, horizon)  # type: ignore[arg-type]
+        scored(track, played[track.name], track.problems, horizon)
         for track in chosen
         for horizon in CHECKPOINTS
         if horizon <= size.horizon
     ]
+    tails = [scored(track, often[track.name], track.problems, TAIL_HORIZON) for track in chosen]
     if answered is not None:
         answered(found)
     facts: dict[str, Any] = {"scale": scale, "seed": SEED, "set": SET_VERSION, **versions()}
-    sections = [section(track, [s for s in found if s.track is track], size) for track in chosen]
-    for each in sections:
-        output.write_section(folder, each, {}, f"benchmark set {SET_VERSION}, scale {scale}, seed {SEED}")
-    record = document(found, facts)
+    sections = [section([s for s in found if s.track is tail.track], tail, size) for tail in tails]
+    caption = f"benchmark set {SET_VERSION}, scale {scale}, seed {SEED}"
+    for each, tail in zip(sections, tails, strict=True):
+        output.write_section(folder, each, {}, caption)
+        last = [scores for scores in found if scores.track is tail.track][-1]
+        draw(last, tail, each.panels, folder / "figures" / "benchmark", caption)
+    record = document(found, tails, facts)
     facts["seconds"] = round(time.perf_counter() - started, 1)
     (folder / JSON).write_text(json.dumps(record, indent=1, allow_nan=False), encoding="utf-8")
-    (folder / PAGE).write_text(markdown(found, facts, size, "figures/benchmark"), encoding="utf-8")
+    (folder / PAGE).write_text(markdown(found, tails, facts, size, "figures/benchmark"), encoding="utf-8")
     output.write_report(folder, "Benchmark of private bandit policies", sections, facts)
     return found
 
 
-def document(found: Sequence[Scores], facts: dict[str, Any]) -> dict[str, Any]:
+def document(found: Sequence[Scores], tails: Sequence[Scores], facts: dict[str, Any]) -> dict[str, Any]:
     """What a paper can cite: the problems, every cell, and the scores, with settings, seed and versions."""
     return {
         "benchmark": "dpbandits",
         **facts,
         "problems": [
             {"name": p.name, "arms": p.text, "reward_range": p.reward_range, "means": list(p.arms.means), "why": p.why}
-            for p in PROBLEMS
+            for p in (*PROBLEMS, *UNBOUNDED)
         ],
         "tracks": [
             {
@@ -109,6 +125,14 @@ def document(found: Sequence[Scores], facts: dict[str, Any]) -> dict[str, Any]:
             }
             for scores in found
         ],
+        "tails": [
+            {
+                "track": scores.track.name,
+                "horizon": scores.horizon,
+                "cells": [_finite(e.to_json()) for e in scores.entries],
+            }
+            for scores in tails
+        ],
     }
 
 
@@ -117,40 +141,82 @@ def _finite(record: dict[str, Any]) -> dict[str, Any]:
     return {name: None if isinstance(value, float) and value != value else value for name, value in record.items()}
 
 
+def _played(cells: Mapping[Key, Cell], results: Results) -> dict[Key, Trace]:
+    """The traces of cells whose runs are all there."""
+    return dict(zip(cells, traces({str(key): cell for key, cell in cells.items()}, results).values(), strict=True))
+
+
 def _cells(track: Track, size: Scale, joined: Sequence[lookup.Factory]) -> Iterator[tuple[Key, Cell]]:
     """Every policy of the track on every problem at every setting, where it can be played."""
-    ours = [lookup.find(name) for name in lookup.names()]
-    for factory in dict.fromkeys([*ours, *joined]):
-        if not _belongs(factory, track):
-            continue
+    for name, factory, options in _contestants(track, joined):
         traits = lookup.traits(factory)
         horizon = size.slow_horizon if traits.slow else size.horizon
         marks = [mark for mark in CHECKPOINTS if mark <= horizon]
-        for problem in PROBLEMS:
+        for problem in track.problems:
             for setting in track.settings:
-                cell = _cell(factory, problem, setting, horizon, size.runs[traits.cost], marks)
+                cell = _cell(factory, options, problem, setting, size.runs[traits.cost], marks)
                 if cell is not None:
-                    yield (lookup.written(factory), problem.name, setting), cell
+                    yield (name, problem.name, setting), cell
+
+
+def _tail_cells(track: Track, size: Scale, joined: Sequence[lookup.Factory]) -> Iterator[tuple[Key, Cell]]:
+    """Every policy of the track in its cells for tails: many runs of few rounds."""
+    named = {problem.name: problem for problem in track.problems}
+    for name, factory, options in _contestants(track, joined):
+        share = track.tail_share * (track.slow_share if lookup.traits(factory).slow else 1.0)
+        runs = math.ceil(size.tail_runs * share)
+        for problem, setting in track.tails:
+            cell = _cell(factory, options, named[problem], setting, runs, [TAIL_HORIZON])
+            if cell is not None:
+                yield (name, problem, setting), cell
+
+
+def _contestants(
+    track: Track, joined: Sequence[lookup.Factory]
+) -> Iterator[tuple[str, lookup.Factory, dict[str, Any]]]:
+    """The policies of a track, with their options: as they are, and once more with options that are worth a look."""
+    ours = [lookup.find(name) for name in lookup.names()]
+    for factory in dict.fromkeys([*ours, *joined]):
+        if _belongs(factory, track):
+            name = lookup.written(factory)
+            more = [dict(lookup.traits(factory).practical), *(options for other, options in VARIANTS if other == name)]
+            for options in [{}, *filter(None, more)]:
+                said = ", ".join(f"{option}={_text(value)}" for option, value in options.items())
+                yield f"{name} ({said})" if said else name, factory, options
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
 
 
 def _belongs(factory: lookup.Factory, track: Track) -> bool:
-    """Whether a policy keeps the promise of this track, on rewards in [0, 1]."""
+    """Whether a policy keeps the promise of this track, on its kind of rewards."""
     traits = lookup.traits(factory)
-    if traits.any_reward or (traits.levels is not None) != bool(track.levels):
+    if lookup.sample(factory).guarantee.trust != track.trust or (traits.any_reward and not track.any_size):
         return False
-    return lookup.sample(factory).guarantee.trust == track.trust
+    return bool(track.levels if traits.levels is not None else track.epsilons or not track.levels)
 
 
 def _cell(
-    factory: lookup.Factory, problem: Challenge, setting: float | str, horizon: int, runs: int, marks: list[int]
+    factory: lookup.Factory,
+    chosen: Mapping[str, Any],
+    problem: Challenge,
+    setting: Setting,
+    runs: int,
+    marks: list[int],
 ) -> Cell | None:
+    """A policy on a problem; None where it cannot be played at this setting."""
     traits = lookup.traits(factory)
-    options = {} if traits.advised is None else dict(traits.advised(horizon))
-    given: dict[str, Any] = {"checkpoints": marks, "seed": SEED, "reward_range": problem.reward_range}
+    if (traits.levels is not None) != isinstance(setting, str):
+        return None
+    options = {**({} if traits.advised is None else traits.advised(marks[-1])), **chosen}
+    given: dict[str, Any] = {"checkpoints": marks, "seed": SEED}
+    if not traits.any_reward:
+        given["reward_range"] = problem.reward_range
     if isinstance(setting, str):
         given["levels"] = setting
     try:
         epsilon = setting if isinstance(setting, float) else None
-        return Cell.of(factory, problem.arms, horizon, runs, epsilon, options, **given)
+        return Cell.of(factory, problem.arms, marks[-1], runs, epsilon, options, **given)
     except InputError:  # a policy that cannot be played here, such as one whose first release needs more rounds
         return None

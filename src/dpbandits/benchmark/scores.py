@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.benchmark.problems import SEED, Challenge, Track
+from dpbandits.benchmark.problems import SEED, Challenge, Setting, Track
 from dpbandits.bounds import Problem as Bounded
 from dpbandits.bounds import applicable
 from dpbandits.errors import InputError
@@ -19,6 +19,7 @@ __all__ = ["CellScore", "PolicyScore", "Scores", "best_lower", "scored"]
 
 RESAMPLED = 2000  # draws of the bootstrap over cells
 TAIL = 10.0  # a run that loses this many times the median is a disaster
+CLEAR = 2.0  # standard errors of the difference of two means that tell a winner from another policy
 
 
 class CellScore(NamedTuple):
@@ -26,7 +27,7 @@ class CellScore(NamedTuple):
 
     policy: str
     problem: str
-    setting: float | str
+    setting: Setting
     horizon: int
     runs: int
     mean: float
@@ -34,6 +35,7 @@ class CellScore(NamedTuple):
     median: float
     q95: float
     q99: float
+    q999: float
     largest: float
     disasters: float
     seconds: float  # of one run to its last checkpoint
@@ -76,18 +78,29 @@ class Scores:
     entries: list[CellScore]
     scores: list[PolicyScore]
 
-    def entry(self, policy: str, problem: str, setting: float | str) -> CellScore | None:
+    def entry(self, policy: str, problem: str, setting: Setting) -> CellScore | None:
         """The entry of one cell."""
         found = (e for e in self.entries if (e.policy, e.problem, e.setting) == (policy, problem, setting))
         return next(found, None)
+
+    def in_cell(self, problem: str, setting: Setting) -> list[CellScore]:
+        """The entries of all policies in a cell, the least mean regret first."""
+        return sorted((e for e in self.entries if (e.problem, e.setting) == (problem, setting)), key=lambda e: e.mean)
+
+    def leaders(self, problem: str, setting: Setting) -> list[CellScore]:
+        """The policy with the least mean regret in a cell, and those that two standard errors do not tell from it."""
+        here = self.in_cell(problem, setting)
+        return [e for e in here if not e.mean - here[0].mean > CLEAR * np.hypot(e.stderr, here[0].stderr)]
 
     def ratios(self, policy: str) -> Floats:
         """The ratios to the best policy, in ascending order."""
         return np.sort([entry.to_best for entry in self.entries if entry.policy == policy])
 
 
-def best_lower(problem: Challenge, track: Track, setting: float | str, horizon: int) -> float | None:
+def best_lower(problem: Challenge, track: Track, setting: Setting, horizon: int) -> float | None:
     """The largest lower bound on any policy of the track, in the unit of the rewards; None if no theorem applies."""
+    if track.any_size:
+        return None  # no theorem for policies that see clipped rewards, or their logistic function
     epsilon = setting if isinstance(setting, float) else None
     low, high = problem.reward_range or (0.0, 1.0)
     trusts = ("any", "central", "local") if track.trust == "local" else ("any", "central")
@@ -108,13 +121,13 @@ def best_lower(problem: Challenge, track: Track, setting: float | str, horizon: 
 
 
 def scored(
-    track: Track, played: Mapping[tuple[str, str, float | str], Trace], problems: Sequence[Challenge], horizon: int
+    track: Track, played: Mapping[tuple[str, str, Setting], Trace], problems: Sequence[Challenge], horizon: int
 ) -> Scores:
     """The scores of a track at a horizon, from the traces of (policy, problem, setting)."""
     named = {problem.name: problem for problem in problems}
     cells = {key: trace for key, trace in played.items() if horizon in trace.checkpoints.tolist()}
     at = {key: trace.regret[:, trace.checkpoints.tolist().index(horizon)] for key, trace in cells.items()}
-    best: dict[tuple[str, float | str], float] = {}
+    best: dict[tuple[str, Setting], float] = {}
     for (_, problem, setting), regret in at.items():
         best[problem, setting] = min(best.get((problem, setting), np.inf), float(regret.mean()))
     lower = {cell: best_lower(named[cell[0]], track, cell[1], horizon) for cell in best}
@@ -123,7 +136,7 @@ def scored(
         trace, median = cells[policy, problem, setting], float(np.median(regret))
         mean = float(regret.mean())
         spread = float(regret.std(ddof=1) / np.sqrt(regret.size)) if regret.size > 1 else float("nan")
-        q95, q99 = (float(q) for q in np.quantile(regret, (0.95, 0.99)))
+        q95, q99, q999 = (float(q) for q in np.quantile(regret, (0.95, 0.99, 0.999)))
         disasters = float((regret > TAIL * median).mean()) if median > 0 else 0.0
         entries.append(
             CellScore(
@@ -137,6 +150,7 @@ def scored(
                 median,
                 q95,
                 q99,
+                q999,
                 float(regret.max()),
                 disasters,
                 trace.seconds / trace.runs,
@@ -147,7 +161,7 @@ def scored(
     return Scores(track, horizon, entries, _summed(entries, best))
 
 
-def _summed(entries: Sequence[CellScore], best: Mapping[tuple[str, float | str], float]) -> list[PolicyScore]:
+def _summed(entries: Sequence[CellScore], best: Mapping[tuple[str, Setting], float]) -> list[PolicyScore]:
     """A score for each policy, best first. Ranks have a 95 % bootstrap interval over cells."""
     policies = sorted({entry.policy for entry in entries})
     cells = sorted(best, key=str)
@@ -161,9 +175,9 @@ def _summed(entries: Sequence[CellScore], best: Mapping[tuple[str, float | str],
     scores = []
     for row, policy in enumerate(policies):
         own = [entry for entry in entries if entry.policy == policy]
-        with np.errstate(all="ignore"):
-            resampled = np.nanmean(ranks[row][drawn], axis=1) if len(own) else np.array([np.nan])
-        low, high = np.nanquantile(resampled, (0.025, 0.975))
+        places = ranks[row][drawn]  # a policy is not in every cell
+        counts = np.isfinite(places).sum(axis=1)
+        low, high = np.quantile((np.nansum(places, axis=1) / np.maximum(counts, 1))[counts > 0], (0.025, 0.975))
         ratios = np.array([entry.to_best for entry in own])
         floors = np.array([entry.to_lower for entry in own if entry.to_lower])
         tails = np.array([max(entry.q99, 1e-9) / max(best[entry.problem, entry.setting], 1e-9) for entry in own])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,9 @@ def audit() -> None:
 
     Exit status 0: proved, vacuous, or not refuted. 1: violated, with a witness. 2: refused, with the reason.
     """
+    from dpbandits.audit import watch
+
+    watch.last_resort = _leave
 
 
 def _shared_options() -> list[click.Parameter]:
@@ -104,11 +108,12 @@ def curator(name: str, **given: Any) -> None:
 
 def _own(target: str) -> Callable[..., None]:
     def command(**given: Any) -> None:
-        from dpbandits.audit import own_curator
+        from dpbandits.audit import own_curator, watch
         from dpbandits.audit.subjects import users_fault
         from dpbandits.policies import lookup
 
-        function = lookup.own(target)
+        with watch.watched():
+            function = lookup.own(target)
         if users_fault("cannot be made", lambda: lookup.takes(function, "arms")):
             _report(lambda: _policy(function, given), given["as_json"])
             return
@@ -161,6 +166,12 @@ def _epsilon(given: dict[str, Any]) -> float | None:
     if text is None:
         return None
     return float(rational("epsilon", text)) if "/" in text else number("epsilon", text)
+
+
+def _leave(text: str) -> None:
+    """End the process: nothing else stops code that catches everything."""
+    click.echo(f"dpbandits: policy must come back: {text}", err=True)
+    os._exit(2)
 
 
 def _report(check: Callable[[], Verdict], as_json: bool) -> None:

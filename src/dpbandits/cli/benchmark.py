@@ -19,8 +19,20 @@ if TYPE_CHECKING:
 @click.option(
     "--add", multiple=True, metavar="POLICY", help="Let a policy of your own join, as module:function; repeatable."
 )
-@click.option("--track", "tracks", multiple=True, metavar="NAME", help="Only central, local or levels; repeatable.")
-@click.option("--scale", default="quick", show_default=True, metavar="quick|full", help="10^5 or 10^6 rounds.")
+@click.option(
+    "--track",
+    "tracks",
+    multiple=True,
+    metavar="NAME",
+    help="Only central, local, levels, any-size or none; repeatable.",
+)
+@click.option(
+    "--scale",
+    default="quick",
+    show_default=True,
+    metavar="quick|standing|full",
+    help="10^5 rounds; the same with more runs, 10^4 of them for tails; 10^6 rounds.",
+)
 @click.option(
     "--out", default="out/benchmark", show_default=True, type=click.Path(path_type=Path), help="Output folder."
 )
@@ -29,7 +41,7 @@ if TYPE_CHECKING:
 @fresh_option
 @as_json
 def benchmark(as_json: bool, workers: float | None, **given: Any) -> None:
-    """Play every private policy on a fixed set of problems, and compare them.
+    """Play every policy on a fixed set of problems, and compare those of a class.
 
     The output folder holds report.html, benchmark.md and benchmark.json, which has every cell with its settings. If
     interrupted, run the same command again to continue.

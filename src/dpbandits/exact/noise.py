@@ -86,13 +86,13 @@ class _AsGenerator(ABC):
         these relative errors are less than 2^-51, so the scale is enlarged by a factor of 1 + 2^-50.
         """
         if loc != 0.0 or not 0.0 < scale < math.inf:
-            raise InputError("scale", f"must be positive and finite, around 0, got {scale} around {loc}")
+            raise InputError("scale", f"must be positive and finite, around 0, got {scale:g}")  # loc may be a reward
         return GridNoise(self._sampler(scale)(0))
 
     def normal(self, loc: float, scale: float) -> GridNoise:
         """Discrete Gaussian noise on the grid of 2^-16. Its scale is never smaller than the given one."""
         if loc != 0.0 or not 0.0 < scale < math.inf:
-            raise InputError("scale", f"must be positive and finite, around 0, got {scale} around {loc}")
+            raise InputError("scale", f"must be positive and finite, around 0, got {scale:g}")  # loc may be a reward
         variance = (Fraction(scale) * ENLARGED * GRID_STEPS) ** 2
         return GridNoise(DiscreteGaussian(variance, self._bytes)(0))
 

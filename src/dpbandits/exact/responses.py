@@ -42,9 +42,10 @@ def as_float(reward: object) -> float:
     (1.0, nan, -inf)
     """
     try:
-        return float(reward)  # type: ignore[arg-type]
-    except OverflowError:
-        return math.inf if reward > 0 else -math.inf  # type: ignore[operator]
+        try:
+            return float(reward)  # type: ignore[arg-type]
+        except OverflowError:
+            return math.inf if reward > 0 else -math.inf  # type: ignore[operator]
     except Exception:  # whatever a stranger's object raises
         return math.nan
 

@@ -6,12 +6,13 @@ import functools
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, ParamSpec
 
 from dpbandits.checks import at_least, fraction, nearest, positive
 from dpbandits.display import card, shortened
 from dpbandits.errors import InputError
+from dpbandits.parts import copied
 from dpbandits.privacy.guarantee import SHOWS, Guarantee
 from dpbandits.privacy.users import delta_of_reward, for_users, of_response, of_reward
 from dpbandits.protocols import Agent, Curator
@@ -155,8 +156,14 @@ class Policy:
         return self.factory(**{**self.settings, **asked})
 
     def fresh(self) -> Policy:
-        """The same policy with no memory."""
-        return self.factory(**self.settings)
+        """The same policy, which remembers nothing yet."""
+        return self.factory(**self.settings).on_own_memory()
+
+    def on_own_memory(self) -> Policy:
+        """The same policy on memory that nobody else holds, whatever its function has kept of what it made."""
+        agent = copied(self.agent) if hasattr(self.agent, "_fields") else self.agent
+        curator = copied(self.curator) if hasattr(self.curator, "_fields") else self.curator
+        return replace(self, agent=agent, curator=curator)
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())

@@ -38,7 +38,8 @@ class Ledger:
     """An append-only list of releases with exact rational costs. It refuses a release that would break the claim.
 
     The claim is the total epsilon that one reward may lose. Pure costs add up. With a ``delta`` their sum may exceed
-    the claim, as long as their composition at that delta (Kairouz, Oh & Viswanath 2015) does not. A ledger may be
+    the claim, as long as their composition at that delta (Kairouz, Oh & Viswanath 2015) does not. That composition is
+    about costs that are fixed beforehand: with a ``delta``, no cost may depend on what was released. A ledger may be
     shared between threads; it lives in memory, and ``to_json`` is what is kept.
 
     >>> ledger = Ledger("1")
@@ -71,7 +72,10 @@ class Ledger:
     def enter(self, release: Name, costs: Mapping[Any, Exactly]) -> None:
         """Charge a release before it is drawn. A refusal leaves the ledger unchanged."""
         name = _checked("release", release)
-        exact = {_checked("reward", reward): writable("cost", cost) for reward, cost in costs.items()}
+        each = [(_checked("reward", reward), writable("cost", cost)) for reward, cost in costs.items()]
+        exact = dict(each)
+        if len(exact) < len(each):
+            raise InputError("costs", "must name each reward once in a release; one is named twice")
         with self._lock:
             if name in self._names:
                 raise LedgerError(f"release {name} must be drawn once, got a second draw")
@@ -152,8 +156,10 @@ def _checked(what: str, name: Any) -> Name:
         return tuple(_checked(what, part) for part in name)
     if isinstance(name, Integral) and not isinstance(name, bool) and abs(int(name)) < 1 << 63:
         return int(name)
-    if isinstance(name, str) and len(name) <= MAX_TEXT and name.isprintable():
-        return name
+    if isinstance(name, str) and len(text := str.__str__(name)) <= MAX_TEXT and text.isprintable():
+        return (
+            text  # a text of Python's own: another kind may say that it equals nothing, and be charged anew each time
+        )
     raise InputError(
         what, f"must be named by a text of up to {MAX_TEXT} characters, a whole number, or a tuple; this is not"
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from dpbandits.service import access
+from dpbandits.service import access, reference
 from dpbandits.service.access import Limiter
 from dpbandits.service.control import control
 from dpbandits.service.hot import decide, respond
@@ -33,7 +33,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 DECISIONS = re.compile(r"/v1/experiments/([^/]+)/decisions")
-OPEN = ("/livez", "/readyz", "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc")
+REFERENCE = "/docs"
+OPEN = ("/livez", "/readyz", "/openapi.json", REFERENCE)
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 HEADERS: list[tuple[bytes, bytes]] = [
     (b"cache-control", b"no-store"),
@@ -42,17 +43,7 @@ HEADERS: list[tuple[bytes, bytes]] = [
     (b"referrer-policy", b"no-referrer"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 ]
-#: FastAPI's page at /docs takes its scripts from a public server.
-DOCS_HEADERS = [
-    *HEADERS[:-1],
-    (
-        b"content-security-policy",
-        b"default-src 'self'; script-src 'self' 'unsafe-inline' https://cdn.jsdelivr.net; worker-src blob:; "
-        b"style-src 'self' 'unsafe-inline' https://cdn.jsdelivr.net https://fonts.googleapis.com; "
-        b"font-src https://fonts.gstatic.com; img-src 'self' data: https://fastapi.tiangolo.com; "
-        b"frame-ancestors 'none'",
-    ),
-]
+REFERENCE_HEADERS = [*HEADERS[:-1], (b"content-security-policy", reference.POLICY.encode())]
 JSON = b"application/json"
 
 
@@ -120,7 +111,7 @@ class App:
             await _send_file(file, scope, send)
             return
         request_id = self._request_id(scope["headers"])
-        headers = DOCS_HEADERS if path in OPEN[3:] else HEADERS
+        headers = REFERENCE_HEADERS if path == REFERENCE else HEADERS
         shared = self._origins.headers(scope) if self._origins and _needed(scope["method"], path) == "decide" else []
         answered = _Answered(send, request_id, [*headers, *shared] if shared else headers)
         if shared and scope["method"] == "OPTIONS":  # a browser asks first, without the key

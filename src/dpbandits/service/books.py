@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from dpbandits.service import tokens
@@ -103,7 +104,7 @@ class Ask:
     count: int  # 0 is a single decision
 
 
-class Item(NamedTuple):
+class Item(msgspec.Struct, gc=False):
     """A response or a reward that came with a valid token."""
 
     token: Token
@@ -127,9 +128,10 @@ class Item(NamedTuple):
 
 @dataclass(slots=True)
 class Tell:
-    """Responses that came in one request."""
+    """Responses that came in one request, or rewards, which a trusted server may release."""
 
     items: list[Item]
+    rewards: bool
 
 
 #: (status, reason): what is said to the sender of a response.

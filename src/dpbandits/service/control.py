@@ -1,32 +1,32 @@
-"""The control plane: experiments are made, changed and read. FastAPI describes it at /docs and /openapi.json."""
+"""The control plane: experiments are made, changed and read. It describes itself at /docs and /openapi.json."""
 
 from __future__ import annotations
 
 import asyncio
-import io
+import gzip
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import FastAPI, Header, Path, Query, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.engine import Connection
-from starlette.exceptions import HTTPException
-from starlette.routing import Match
 
 from dpbandits import __version__
 from dpbandits.checks import nearest
-from dpbandits.errors import InputError, MissingExtraError
+from dpbandits.errors import InputError
 from dpbandits.policies import lookup
-from dpbandits.service import reports
+from dpbandits.service import changes, reports, timelines
 from dpbandits.service.books import LiveRun
 from dpbandits.service.describe import described
-from dpbandits.service.experiment import NAME, Reward, Settings
+from dpbandits.service.experiment import NAME, Settings
+from dpbandits.service.export import as_csv, as_parquet
 from dpbandits.service.planner import MOST_ROUNDS, STRONG
-from dpbandits.service.problems import MEDIA_TYPE, Refusal, problem_of
+from dpbandits.service.problems import Refusal
+from dpbandits.service.reference import reference
+from dpbandits.service.refusals import ERRORS, refuse_in_words
 from dpbandits.service.service import Service
 
 __all__ = ["control"]
@@ -47,39 +47,17 @@ class Change(BaseModel):
     add_arm: str | None = Field(None, min_length=1, max_length=200)
 
 
-class ProblemDocument(BaseModel):
-    """An error (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    parameter: str | None = None
-
-
-_problem = {"model": ProblemDocument, "content": {MEDIA_TYPE: {}}}
-ERRORS: dict[int | str, dict[str, Any]] = {
-    400: {**_problem, "description": "Not JSON"},
-    401: {**_problem, "description": "No valid API key"},
-    403: {**_problem, "description": "The key's role does not allow it"},
-    404: {**_problem, "description": "No such experiment"},
-    409: {**_problem, "description": "It is in another state"},
-    413: {**_problem, "description": "Too large"},
-    422: {**_problem, "description": "A field is wrong: which, and what is allowed"},
-    429: {**_problem, "description": "Too many requests"},
-    503: {**_problem, "description": "Nothing was stored: try again"},
-}
-
-
 def control(service: Service) -> FastAPI:
     """The control plane of a service."""
-    api = FastAPI(title="dpbandits", version=__version__, description="Private bandits, live.", responses=ERRORS)
-    api.add_exception_handler(RequestValidationError, _invalid)
-    api.add_exception_handler(HTTPException, _http)
-    api.add_exception_handler(InputError, _error)
-    api.add_exception_handler(Refusal, _error)
-    for kind in (MissingExtraError, RuntimeError):
-        api.add_exception_handler(kind, _error)
+    api = FastAPI(
+        title="dpbandits",
+        version=__version__,
+        description="Private bandits, live.",
+        responses=ERRORS,
+        docs_url=None,  # FastAPI's pages fetch their scripts from elsewhere
+        redoc_url=None,
+    )
+    refuse_in_words(api, Change.model_fields)
     _experiments(api, service)
     _reading(api, service)
     _choosing(api, service)
@@ -96,7 +74,7 @@ def _experiments(api: FastAPI, service: Service) -> None:
         request: Request,
         idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
     ) -> dict[str, Any]:
-        return await service.create(asked, _who(request), idempotency_key)
+        return await changes.create(service, asked, _who(request), idempotency_key)
 
     @api.get("/v1/experiments", summary="All experiments", tags=["experiments"])
     async def all_of_them(archived: bool = False) -> dict[str, Any]:
@@ -115,15 +93,15 @@ def _experiments(api: FastAPI, service: Service) -> None:
         given = asked.model_dump(exclude_none=True)
         if not given:
             raise InputError("body", "must have at least one of status, mode, paused_arms, add_arm")
-        return await service.change(name, _who(request), "change", lambda run: _fields(run, asked, given))
+        return await changes.change(service, name, _who(request), "change", lambda run: _fields(run, asked, given))
 
     @api.post("/v1/experiments/{name}:stop", summary="End an experiment", tags=["experiments"])
     async def stop(name: Name, request: Request) -> dict[str, Any]:
-        return await service.change(name, _who(request), "stop", lambda run: _moved(run, "stopped"))
+        return await changes.change(service, name, _who(request), "stop", lambda run: _moved(run, "stopped"))
 
     @api.post("/v1/experiments/{name}:archive", summary="Put a stopped experiment away", tags=["experiments"])
     async def archive(name: Name, request: Request) -> dict[str, Any]:
-        return await service.change(name, _who(request), "archive", lambda run: _moved(run, "archived"))
+        return await changes.change(service, name, _who(request), "archive", lambda run: _moved(run, "archived"))
 
 
 def _fields(run: LiveRun, asked: Change, given: dict[str, Any]) -> dict[str, Any]:
@@ -171,11 +149,11 @@ def _reading(api: FastAPI, service: Service) -> None:
 
     @api.get("/v1/experiments/{name}/shares", summary="Decisions by arm over time, in columns", tags=["results"])
     async def shares(name: Name, points: Annotated[int, Query(ge=1, le=10_000)] = 500) -> dict[str, Any]:
-        return await read(name, reports.shares, points)
+        return await read(name, timelines.shares, points)
 
     @api.get("/v1/experiments/{name}/series", summary="Counts by arm over time", tags=["results"])
     async def series(name: Name, points: Annotated[int, Query(ge=1, le=10_000)] = 500) -> dict[str, Any]:
-        return await read(name, reports.series, points)
+        return await read(name, timelines.series, points)
 
     @api.get("/v1/experiments/{name}/ledger", summary="Every release and its cost", tags=["results"])
     async def ledger(name: Name, after: After = 0, limit: Limit = 1000) -> dict[str, Any]:
@@ -206,7 +184,7 @@ def _reading(api: FastAPI, service: Service) -> None:
         },
     )
     async def export_parquet(name: Name) -> Response:
-        content = await read(name, _parquet)
+        content = await read(name, as_parquet)
         return Response(content, media_type="application/vnd.apache.parquet")
 
     @api.get(
@@ -247,6 +225,9 @@ def _choosing(api: FastAPI, service: Service) -> None:
         traffic: Annotated[float, Query(gt=0, le=MOST_ROUNDS, description="Decisions per day.")],
         days: Annotated[float, Query(gt=0, le=3660)],
         epsilon: Annotated[float | None, Query(gt=0, le=100)] = None,
+        levels: Annotated[
+            list[str] | None, Query(max_length=50, description="Users' levels, each as likely as the others.")
+        ] = None,
     ) -> dict[str, Any]:
         if ":" in policy:
             raise InputError("policy", "must be one of the package's own here: dpbandits plan takes yours")
@@ -255,7 +236,8 @@ def _choosing(api: FastAPI, service: Service) -> None:
         if traffic * days > MOST_ROUNDS:
             raise InputError("days", f"must make at most {MOST_ROUNDS:,} decisions here: dpbandits plan takes more")
         asked = {"arms": arms, "best": best, "gap": gap, "traffic": traffic, "days": days}
-        return await asyncio.to_thread(service.planner.ask, {**asked, "policy": policy, "epsilon": epsilon})
+        private = {"policy": policy, "epsilon": epsilon, "levels": levels}
+        return await asyncio.to_thread(service.planner.ask, {**asked, **private})
 
 
 @lru_cache
@@ -268,6 +250,7 @@ def _policies() -> list[dict[str, Any]]:
             "paper": lookup.traits(name).paper,
             "epsilon": lookup.takes(name, "epsilon"),
             "levels": lookup.traits(name).levels is not None,
+            "least_level": lookup.takes(name, "epsilon_min"),
             "horizon": lookup.needs_horizon(name),
             "strong": name in STRONG.values(),
             "caution": lookup.traits(name).caution,
@@ -294,25 +277,7 @@ def _latest(service: Service, connection: Connection, number: int) -> LiveRun:
 
 def _csv(service: Service, number: int) -> Iterator[bytes]:
     with service.store.readers.connect() as connection, connection.begin():
-        yield from reports.as_csv(reports.export(connection, _latest(service, connection, number)))
-
-
-def _parquet(connection: Connection, run: LiveRun) -> bytes:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingExtraError("pyarrow", "data") from None
-    columns: list[list[Any]] = [[] for _ in reports.COLUMNS]
-    for row in reports.export(connection, run):
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
-    kinds = [pa.string(), pa.string(), pa.string(), pa.float64(), pa.int64(), pa.float64(), pa.string(), pa.float64(),
-             pa.string(), pa.int64()]  # fmt: skip
-    table = pa.table([pa.array(c, k) for c, k in zip(columns, kinds, strict=True)], names=list(reports.COLUMNS))
-    sink = io.BytesIO()
-    pq.write_table(table, sink)
-    return sink.getvalue()
+        yield from as_csv(connection, _latest(service, connection, number))
 
 
 async def _events(service: Service, read: Callable[..., Any], name: str) -> AsyncIterator[bytes]:
@@ -328,6 +293,13 @@ async def _events(service: Service, read: Callable[..., Any], name: str) -> Asyn
 
 
 def _operation(api: FastAPI, service: Service) -> None:
+    @api.get("/docs", include_in_schema=False)
+    async def docs(accept_encoding: Annotated[str, Header()] = "") -> Response:
+        content, headers = reference(api.openapi()).encode(), {"vary": "accept-encoding"}
+        if "gzip" in accept_encoding:
+            content, headers = gzip.compress(content), {**headers, "content-encoding": "gzip"}
+        return Response(content, headers=headers, media_type="text/html; charset=utf-8")
+
     @api.get("/livez", summary="The process runs", tags=["operation"])
     async def livez() -> dict[str, str]:
         return {"status": "live"}
@@ -351,60 +323,3 @@ def _operation(api: FastAPI, service: Service) -> None:
 
 def _who(request: Request) -> str:
     return str(request.scope.get("dpbandits.who", "anonymous"))
-
-
-def _answer(problem: Refusal) -> Response:
-    return Response(problem.body(), problem.status, problem.headers, MEDIA_TYPE)
-
-
-async def _error(_: Request, error: Exception) -> Response:
-    if isinstance(error, MissingExtraError):
-        return _answer(Refusal(501, str(error)))
-    problem = problem_of(error)
-    if problem.status == 500:
-        raise error
-    return _answer(problem)
-
-
-async def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    path, detail, headers = request.url.path[:200], str(error.detail), dict(error.headers or {})
-    if error.status_code == 404:
-        detail = f"there is nothing at {path}: /docs lists all addresses"
-    elif error.status_code == 405:
-        here = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-        allowed = ", ".join(sorted({method for route in here for method in getattr(route, "methods", None) or ()}))
-        detail, headers = f"{path} does not take {request.method}; allowed: {allowed}", {"allow": allowed}
-    return _answer(Refusal(error.status_code, detail, headers=headers))
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    """Which field, what is allowed. What was sent is not repeated."""
-    assert isinstance(error, RequestValidationError)
-    found = [_wrong(one, request.method == "PATCH") for one in error.errors()]
-    status = 400 if error.errors()[0]["type"] == "json_invalid" else 422
-    first = found[0]
-    more: dict[str, Any] = {} if len(found) == 1 else {"errors": found}
-    return _answer(Refusal(status, f"{first['parameter']}: {first['detail']}", parameter=first["parameter"], **more))
-
-
-def _wrong(one: dict[str, Any], changing: bool) -> dict[str, str]:
-    """The field, and what is wrong with it."""
-    where = [str(part) for part in one["loc"] if part not in ("body", "query", "path", "header")]
-    text = one["msg"]
-    if one["type"] == "json_invalid":
-        where, text = [], f"must be JSON: {one.get('ctx', {}).get('error', 'it is not')}"
-    elif not where:
-        text = "must be a JSON object, sent with the header content-type: application/json"
-    elif one["type"] == "missing":
-        text = "is required"
-    elif one["type"] == "extra_forbidden":
-        text = _unknown(where, changing)
-    return {"parameter": ".".join(where) or "body", "detail": text}
-
-
-def _unknown(where: list[str], changing: bool) -> str:
-    if changing and where[-1] in Settings.model_fields:
-        return f"cannot change after the start; these can: {', '.join(Change.model_fields)}"
-    fields = Change.model_fields if changing else Reward.model_fields if len(where) > 1 else Settings.model_fields
-    return f"is not a setting: {nearest(where[-1], fields)}"

@@ -32,6 +32,7 @@ from dpbandits.service.books import (
     shown,
 )  # fmt: skip
 from dpbandits.service.clock import Clock
+from dpbandits.service.experiment import HOLDOUT, POLICY
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.metrics import Metrics
 from dpbandits.service.problems import Refusal, not_running
@@ -92,6 +93,7 @@ class Embedded:
         self._connection: Connection | None = None
         self._file: tuple[int, int] | None = None
         self._untallied: dict[str, int] = {}
+        self._doubts = False  # whether the last answers that came had come before
 
     def commit(self, jobs: list[Job]) -> list[Any]:
         """Store what the jobs ask for; the answer to each."""
@@ -159,12 +161,30 @@ class Embedded:
         return answer
 
     def _commit_all(self, connection: Connection, jobs: list[Ask | Tell | Tick]) -> list[Any]:
+        """In one transaction. Looking for earlier answers costs as much as storing: most answers come once.
+
+        So they are stored as if they were new. If one is not, all of it is undone, and done again with a look first.
+        Where noise is drawn the look always comes first: nothing is drawn and then thrown away.
+        """
         driver: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
+        looks = self._doubts or any(self._draws(job) for job in jobs)
+        try:
+            return self._commit_work(driver, jobs, looks=looks)
+        except _AnsweredBefore:
+            return self._commit_work(driver, jobs, looks=True)
+
+    def _draws(self, job: Ask | Tell | Tick) -> bool:
+        """Whether a job may draw noise."""
+        if isinstance(job, Tell):
+            return job.rewards
+        return isinstance(job, Tick) or self.runs[job.experiment].experiment.server_draws
+
+    def _commit_work(self, driver: sqlite3.Connection, jobs: list[Ask | Tell | Tick], *, looks: bool) -> list[Any]:
         cursor = driver.cursor()
         cursor.execute("BEGIN IMMEDIATE")
         try:
-            work = _Work(self, cursor, Rows(self.clock()))
-            work.read(jobs)
+            work = _Work(self, cursor, Rows(self.clock()), looks=looks)
+            self._doubts = work.read(jobs)
             answers = [work.do(job) for job in jobs]
             changed = work.finish()
             cursor.execute("COMMIT")
@@ -180,11 +200,16 @@ class Embedded:
         return answers
 
 
+class _AnsweredBefore(Exception):  # noqa: N818  # it is caught, and no error
+    """An answer that was stored as new is not."""
+
+
 class _Work:
     """One transaction: what was read before, rows to be written, and copies of the states that it changes."""
 
-    def __init__(self, books: Embedded, cursor: sqlite3.Cursor, rows: Rows) -> None:
-        self.books, self.cursor, self.rows = books, cursor, rows
+    def __init__(self, books: Embedded, cursor: sqlite3.Cursor, rows: Rows, *, looks: bool) -> None:
+        self.books, self.cursor, self.rows, self.looks = books, cursor, rows, looks
+        self.noise = books.noise
         self.states: dict[int, LiveState] = {}
         self.before: dict[int, int] = {}
         self.used: dict[tuple[int, int], int] = {}  # responses by experiment and arm
@@ -192,16 +217,18 @@ class _Work:
         self.told: dict[tuple[int, str, int], tuple[str, int | None, bytes | None]] = {}
         self.sent: dict[tuple[int, bytes], int] = {}  # responses by experiment and user, where there is a cap
 
-    def read(self, jobs: list[Ask | Tell | Tick]) -> None:
-        """Read in a few statements what is stored for all of them."""
+    def read(self, jobs: list[Ask | Tell | Tick]) -> bool:
+        """Read in a few statements what is stored for all of them; whether answers came before, as far as it looks."""
         asks = [job for job in jobs if isinstance(job, Ask)]
         items = [item for job in jobs if isinstance(job, Tell) for item in job.items]
         names = {(ask.experiment, ask.decision) for ask in asks if ask.decision is not None}
         for row in DECIDED.run(self.cursor, list(names), embedded=True):
             made = Made(*row)
             self.asked.setdefault((made.experiment, made.decision), []).append(made)
-        for *key, outcome, response, digest in ANSWERED.run(self.cursor, [one.key for one in items], embedded=True):
+        keys = [one.key for one in items] if self.looks else []
+        for *key, outcome, response, digest in ANSWERED.run(self.cursor, keys, embedded=True):
             self.told[key[0], key[1], key[2]] = outcome, response, digest
+        again = bool(self.told) or len(set(keys)) < len(keys)
         capped = {number for number, run in self.books.runs.items() if run.experiment.cap is not None}
         if capped:
             users = {(ask.experiment, ask.person) for ask in asks if ask.person and ask.experiment in capped}
@@ -209,6 +236,7 @@ class _Work:
             users |= {(one.experiment, one.user) for one in told if one.user and one.experiment in capped}
             for number, person, responses in SENT.run(self.cursor, list(users), embedded=True):
                 self.sent[number, person] = self.sent.get((number, person), 0) + responses
+        return again
 
     def do(self, job: Ask | Tell | Tick) -> Any:
         if isinstance(job, Ask):
@@ -249,6 +277,8 @@ class _Work:
             rows.count(row.experiment, row.arm, DECISIONS, row.items)
             if row.level == SILENT:
                 rows.count(row.experiment, row.arm, SILENT_ONES, row.items)
+            if row.kind == HOLDOUT:
+                rows.hold_out(row.experiment, row.level, row.items)
         return shown(experiment, made, books.keys)
 
     def full(self, run: LiveRun, person: bytes) -> bool:
@@ -257,46 +287,60 @@ class _Work:
         return cap is not None and person != b"" and self.sent.get((run.experiment.id, person), 0) >= cap
 
     def tell(self, item: Item) -> Outcome:
+        if self.looks:
+            said = self.again(item)
+            if said is not None:
+                return said
         token, rows = item.token, self.rows
-        key = (token.experiment, token.decision, token.item)
-        before = self.told.get(key)
-        if before is not None:
-            said = said_again(item, *before, self.books.recent)
-            if said is not TOO_LATE:
-                rows.count(token.experiment, token.arm, REFUSED if said is CONFLICT else DUPLICATE)
-            return said
-        run = self.books.runs[token.experiment]
+        number, arm = token.experiment, token.arm
+        run = self.books.runs[number]
         if token.user and self.full(run, token.user):
-            rows.count(token.experiment, token.arm, REFUSED)
+            rows.count(number, arm, REFUSED)
             return CAPPED
         outcome = self.outcome(run, item)
-        rows.count(token.experiment, token.arm, OUTCOMES[outcome])
+        rows.count(number, arm, OUTCOMES[outcome])
         response, digest = None, None
         if outcome != "late":
-            response, digest = item.response, item.digest(self.books.recent)
+            response = item.response
+            if response is None:
+                digest = item.digest(self.books.recent)
             if token.user:
-                rows.charge(token.experiment, token.user, token.level)
-                user = (token.experiment, token.user)
+                rows.charge(number, token.user, token.level)
+                user = (number, token.user)
                 self.sent[user] = self.sent.get(user, 0) + 1
-        self.told[key] = (outcome, response, digest)
+            if token.kind == HOLDOUT:
+                rows.hold_out(number, token.level, 0, 1, float(response or 0))
+        if self.looks:
+            self.told[item.key] = (outcome, response, digest)
         rows.answers.append(
             (
-                *key, token.arm, token.stint, token.kind, token.level, token.made, rows.at, outcome, response, digest,
-                None, True,
+                number, token.decision, token.item, arm, token.stint, token.kind, token.level, token.made, outcome,
+                response, digest,
             )
         )  # fmt: skip
         return TOO_LATE if outcome == "late" else ACCEPTED
+
+    def again(self, item: Item) -> Outcome | None:
+        """What is said to an answer that came before; None to a new one."""
+        before = self.told.get(item.key)
+        if before is None:
+            return None
+        said = said_again(item, *before, self.books.recent)
+        if said is not TOO_LATE:
+            token = item.token
+            self.rows.count(token.experiment, token.arm, REFUSED if said is CONFLICT else DUPLICATE)
+        return said
 
     def outcome(self, run: LiveRun, item: Item) -> str:
         token, now, experiment = item.token, self.rows.now, run.experiment
         made = token.made / 1000
         if not experiment.active:
             return "late"
-        if not foldable(experiment, token.kind, token.stint):
+        if token.kind != POLICY and not foldable(experiment, token.kind, token.stint):
             return "late" if now > made + experiment.window else "apart"
         state = self.states.get(token.experiment) or self.state(run)
         level = experiment.level_values[token.level]
-        if not state.receive(token.arm, token.stint, made, item.value, level, now, self.books.noise):
+        if not state.receive(token.arm, token.stint, made, item.value, level, now, self.noise):
             return "late"
         if experiment.server_draws:
             key = (token.experiment, token.arm)
@@ -318,7 +362,8 @@ class _Work:
                 "update states set version = ?, draws = ?, changed = ?, at = ?, state = ? where experiment = ?",
                 (state.version, run.draws + drawn, run.changed + 1, rows.at, sealed, number),
             )
-        rows.write(self.cursor, embedded=True)
+        if rows.write(self.cursor, embedded=True) < len(rows.answers):
+            raise _AnsweredBefore
         return changed
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -96,6 +97,7 @@ class Experiment:
         self.policy = _policy(asked, len(self.arms), self.levels, self.own)
         self.trust = self.policy.guarantee.trust
         self.local = self.trust == "local"
+        self.server_draws = self.trust == "central"  # noise, which must never be drawn twice
         self.epsilon = None if asked.epsilon is None else rational("epsilon", asked.epsilon)
         promised = self.policy.guarantee.epsilon
         if (
@@ -122,17 +124,13 @@ class Experiment:
         self.arms_json = [json.dumps(arm) for arm in self.arms]
         self.deadline = (-1, "")  # that was shown last: when a decision was made, and by when a response must come
         self.curators = [self._curator(level) for level in self.costs]
+        self.taken = lru_cache(1024)(self._taken)
         self._check()
 
     @property
     def tallied(self) -> str:
         """What the tally calls it: another experiment of the same name is another one."""
         return f"{self.name}@{int(self.created * 1000)}"
-
-    @property
-    def server_draws(self) -> bool:
-        """Whether the noise is drawn here, and must never be drawn twice."""
-        return self.trust == "central"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -178,6 +176,13 @@ class Experiment:
             reward = unit((reward - low) / (high - low))
         value = float(self.policy.curator.respond(reward, 0.0, None))  # type: ignore[arg-type]  # no noise comes here
         return on_grid(unit(value)) if self.trust != "none" else value
+
+    def _taken(self, response: int) -> float | None:
+        """A response of a device as the curator takes it; None where its mechanism cannot make it."""
+        if abs(response) >= LARGEST_RESPONSE:
+            return None
+        value = response / self.steps
+        return value if self.policy.curator.accepts(value) else None
 
     @property
     def decided_anywhere(self) -> bool:

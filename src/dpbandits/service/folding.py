@@ -19,6 +19,7 @@ import structlog
 from dpbandits.exact import SystemNoise
 from dpbandits.service.books import SILENT, Choices, LiveRun, Made, foldable
 from dpbandits.service.embedded import released_rows
+from dpbandits.service.experiment import HOLDOUT
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import where
 from dpbandits.service.rows import DECISIONS, MINUTE, OUTCOMES, SILENT_ONES, Rows
@@ -243,6 +244,8 @@ class _Fold:
         self.rows.count(row.experiment, row.arm, DECISIONS, row.items, minute)
         if row.level == SILENT:
             self.rows.count(row.experiment, row.arm, SILENT_ONES, row.items, minute)
+        if row.kind == HOLDOUT:
+            self.rows.hold_out(row.experiment, row.level, row.items)
 
     def outcome(self, state: LiveState, came: _Came, noise: Any) -> str:
         experiment, made = self.run.experiment, came.made / 1000
@@ -253,6 +256,8 @@ class _Fold:
             found = "late"
         elif not folds:
             found = "apart"
+            if came.kind == HOLDOUT:
+                self.rows.hold_out(experiment.id, came.level, 0, 1, float(came.response or 0))
         else:
             level = experiment.level_values[came.level]
             now = came.received / 1000

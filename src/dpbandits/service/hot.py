@@ -15,7 +15,7 @@ from dpbandits.exact import rational
 from dpbandits.exact.wire import DECISION
 from dpbandits.service import tokens
 from dpbandits.service.books import SILENT, Ask, Item, Outcome, Tell
-from dpbandits.service.experiment import LARGEST_RESPONSE, Experiment
+from dpbandits.service.experiment import Experiment
 from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.service import Service
 
@@ -107,12 +107,12 @@ async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int,
     if many and len(sent) > MOST:
         raise Refusal(413, f"a list may have at most {MOST} items, got {len(sent)}")
     bodies = sent if many else [sent]
-    read = [_item(service, one, rewards) for one in bodies]
-    if FORGED in read and not service.store.embedded:
+    read = _items(service, bodies, rewards)
+    if not service.store.embedded and FORGED in read:
         await service.look_again()  # another worker may just have made the experiment, or a new token key
-        read = [_item(service, one, rewards) for one in bodies]
+        read = _items(service, bodies, rewards)
     items = [one for one in read if type(one) is Item]
-    outcomes: list[Outcome] = await service.writer.submit(Tell(items)) if items else []
+    outcomes: list[Outcome] = await service.writer.submit(Tell(items, rewards)) if items else []
     if len(items) < len(read):
         told = iter(outcomes)
         outcomes = [next(told) if isinstance(one, Item) else one for one in read]
@@ -145,22 +145,32 @@ def _outcome(outcome: Outcome) -> bytes:
     return msgspec.json.encode({"status": status, "reason": reason} if reason else {"status": status})
 
 
-def _item(service: Service, one: Any, rewards: bool) -> Item | Outcome:
+def _items(service: Service, bodies: list[Any], rewards: bool) -> list[Item | Outcome]:
+    """Each with its token, or what is wrong with it."""
     kind = RewardBody if rewards else ResponseBody
-    if type(one) is not kind:
-        try:
-            one = msgspec.convert(one, kind)
-        except msgspec.ValidationError as error:
-            return "invalid", f"must be {_shape(rewards)}: {error}"
-    token = tokens.read(one.token, service.keys)
-    run = None if token is None else service.runs.get(token.experiment)
-    if token is None or run is None:
-        return FORGED
-    experiment = run.experiment
-    if experiment.local is rewards:
-        right = "responses" if rewards else "rewards"
-        return "invalid", f"{experiment.name} takes {right}: send it to /v1/{right}"
-    return _reward(experiment, token, one.reward) if rewards else _response(experiment, token, one.response)
+    keys, runs = service.keys, service.runs
+    found: list[Item | Outcome] = []
+    for one in bodies:
+        if type(one) is not kind:
+            try:
+                one = msgspec.convert(one, kind)
+            except msgspec.ValidationError as error:
+                found.append(("invalid", f"must be {_shape(rewards)}: {error}"))
+                continue
+        token = tokens.read(one.token, keys)
+        run = None if token is None else runs.get(token.experiment)
+        if token is None or run is None:
+            found.append(FORGED)
+            continue
+        experiment = run.experiment
+        if experiment.local is rewards:
+            right = "responses" if rewards else "rewards"
+            found.append(("invalid", f"{experiment.name} takes {right}: send it to /v1/{right}"))
+        elif rewards:
+            found.append(_reward(experiment, token, one.reward))
+        else:
+            found.append(_response(experiment, token, one.response))
+    return found
 
 
 def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | Outcome:
@@ -174,7 +184,7 @@ def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | 
 
 
 def _response(experiment: Experiment, token: tokens.Token, response: Any) -> Item | Outcome:
-    if isinstance(response, dict):
+    if type(response) is dict:
         name = token.decision if token.item == 0 else f"{token.decision}.{token.item}"
         if set(response) != {"decision", "epsilon", "response"}:
             return "invalid", "response must be a whole number, or what a device of dpbandits wrote"
@@ -183,11 +193,12 @@ def _response(experiment: Experiment, token: tokens.Token, response: Any) -> Ite
         if not _same(response["epsilon"], experiment.costs[token.level]):
             return "invalid", f"response must be made at epsilon {experiment.costs[token.level]}"
         response = response["response"]
-    if not isinstance(response, int) or isinstance(response, bool):
+    if type(response) is not int:
         return "invalid", "response must be a whole number"
-    if abs(response) >= LARGEST_RESPONSE or not experiment.policy.curator.accepts(response / experiment.steps):
+    value = experiment.taken(response)
+    if value is None:
         return "invalid", f"response must be one that the {experiment.mechanism} mechanism can make"
-    return Item(token, response, response / experiment.steps)
+    return Item(token, response, value)
 
 
 def _same(epsilon: Any, level: Fraction) -> bool:

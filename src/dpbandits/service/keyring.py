@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from dpbandits.errors import InputError
 
-__all__ = ["Keyring", "Signer", "alone", "replace_secrets"]
+__all__ = ["Keyring", "Signer", "alone", "replace_secrets", "signer"]
 
 FORMAT = 1
 TOKEN_KEYS_KEPT = 8  # older tokens than those of the last eight keys are no longer read
@@ -26,29 +26,29 @@ NONCE = 12
 USER = 16  # bytes of a pseudonym
 
 
-class Signer:
+Signer = Callable[[bytes], bytes]
+
+
+def signer(key: bytes) -> Signer:
     """HMAC-SHA256 (RFC 2104) with one key that is prepared once: a third of the time that ``hmac.digest`` takes.
 
     >>> import hmac
-    >>> Signer(b"key" * 10)(b"text") == hmac.digest(b"key" * 10, b"text", "sha256")
+    >>> signer(b"key" * 10)(b"text") == hmac.digest(b"key" * 10, b"text", "sha256")
     True
     """
+    block = key.ljust(64, b"\0")
+    if len(block) > 64:
+        raise ValueError("the key must have at most 64 bytes")
+    begin_inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block)).copy
+    begin_outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block)).copy
 
-    __slots__ = ("_inner", "_outer")
-
-    def __init__(self, key: bytes) -> None:
-        block = key.ljust(64, b"\0")
-        if len(block) > 64:
-            raise ValueError("the key must have at most 64 bytes")
-        self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
-        self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
-
-    def __call__(self, message: bytes) -> bytes:
-        inner = self._inner.copy()
+    def sign(message: bytes) -> bytes:
+        inner, outer = begin_inner(), begin_outer()
         inner.update(message)
-        outer = self._outer.copy()
         outer.update(inner.digest())
         return outer.digest()
+
+    return sign
 
 
 class Keyring:
@@ -64,9 +64,9 @@ class Keyring:
 
     def __init__(self, record: dict[str, Any]) -> None:
         self._record = record
-        self.signers = {int(one["id"]): Signer(bytes.fromhex(one["secret"])) for one in record["tokens"]}
+        self.signers = {int(one["id"]): signer(bytes.fromhex(one["secret"])) for one in record["tokens"]}
         self.newest = int(record["tokens"][-1]["id"])
-        self._users = Signer(bytes.fromhex(record["users"]))
+        self._users = signer(bytes.fromhex(record["users"]))
         self._seal = ChaCha20Poly1305(bytes.fromhex(record["seal"]))
 
     @classmethod

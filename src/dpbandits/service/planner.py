@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -13,70 +12,13 @@ from typing import Any
 from dpbandits.errors import InputError
 from dpbandits.service.problems import Refusal
 
-__all__ = ["MOST_ROUNDS", "STRONG", "Planner", "answer"]
+__all__ = ["MOST_ROUNDS", "STRONG", "Planner"]
 
 LIMIT = 60.0  # seconds for an answer; on a new machine the policies are compiled first, and what is compiled is kept
 WAITING = 4  # requests that may wait for it
-RUNS = 20
 MOST_ROUNDS = 10_000_000
-STEPS = (0.25, 0.5, 1.0, 2.0, 4.0)  # multiples of the epsilon that is asked about
 #: A strong policy of each trust model, to say what trust changes: docs/papers/strongest.md.
 STRONG = {"central": "dp-glr-imed", "local": "ldp-imed-b"}
-
-
-def answer(given: dict[str, Any]) -> dict[str, Any]:
-    """What a policy loses, what privacy and trust change, and the loss at other epsilons.
-
-    >>> found = answer({"arms": 2, "best": 0.5, "gap": 0.3, "traffic": 100, "days": 10, "policy": "ldp-ucb-b",
-    ...                 "epsilon": 1.0})
-    >>> found["trust"], found["other"]["trust"], [point["epsilon"] for point in found["curve"]]
-    ('local', 'central', [0.25, 0.5, 1.0, 2.0, 4.0])
-    """
-    from dpbandits.planning.grid import Outcome, play, without_privacy
-    from dpbandits.planning.question import Question, ask
-    from dpbandits.policies import lookup
-
-    def shown(outcome: Outcome, question: Question) -> dict[str, Any]:
-        return {
-            "policy": outcome.policy,
-            "trust": outcome.trust,
-            "epsilon": outcome.epsilon,
-            "lost": outcome.regret,
-            "error": 2.0 * outcome.stderr,
-            "loss": question.loss(outcome.regret),
-            "one_in_twenty": outcome.tail.quantile,
-            "settled": outcome.settled,
-        }
-
-    name, epsilon = given.pop("policy"), given.pop("epsilon")
-    if lookup.traits(name).levels is not None:
-        raise InputError("policy", f"must have one epsilon for all users here, got {name}: see dpbandits plan")
-    asked = {**given, "arms": str(given["arms"]), "runs": RUNS, "seed": 0}
-    private = lookup.takes(name, "epsilon")
-    if private and epsilon is None:
-        raise InputError("epsilon", f"is required by {name}, got none")
-    trust = lookup.sample(name).guarantee.trust
-    question = ask(**asked, epsilon=epsilon if private else 1.0)
-    main = play(question, name, epsilon if private else None, question.refuse, 1)
-    other = "central" if trust == "local" else "local"
-    rival = play(question, STRONG[other], epsilon, question.refuse, 1) if private else None
-    curve = [
-        main if step == 1.0 else play(question, main.candidate, epsilon * step, question.refuse, 1)
-        for step in (STEPS if private else ())
-    ]
-    return {
-        **shown(main, question),
-        "trust": trust,
-        "rounds": question.horizon,
-        "days": given.get("days"),
-        "runs": RUNS,
-        "paid": max(question.arms.means) * question.horizon,
-        "free": shown(without_privacy(question, main, 1), question) if private else None,
-        "other": None if rival is None else shown(rival, question),
-        "curve": [shown(one, question) for one in curve],
-        "at_random": {"lost": question.at_random, "loss": question.loss(question.at_random)},
-        "caution": main.caution,
-    }
 
 
 class Planner:
@@ -112,7 +54,7 @@ class Planner:
             self.close()
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "dpbandits.service.planner"],
+                [sys.executable, "-m", "dpbandits.service.forecast"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             )  # fmt: skip
         process = self._process
@@ -139,18 +81,3 @@ class Planner:
             with suppress(OSError):  # what could not be written to it
                 self._process.communicate()
             self._process = None
-
-
-def main() -> None:
-    """Answer questions from the standard input, a line each."""
-    os.nice(5)  # decisions come first
-    for line in sys.stdin:
-        try:
-            found: dict[str, Any] = answer(json.loads(line))
-        except InputError as error:
-            found = {"refused": [error.parameter, error.text]}
-        print(json.dumps(found), flush=True)
-
-
-if __name__ == "__main__":
-    main()

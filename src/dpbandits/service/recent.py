@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dpbandits.service.keyring import Signer, alone, replace_secrets
+from dpbandits.service.keyring import Signer, alone, replace_secrets, signer
 
 __all__ = ["Recent"]
 
@@ -62,7 +62,7 @@ class Recent:
             self._seen = self._written()
         self._until = min(keys[-1]["made"] + LIFE, keys[0]["made"] + 2 * LIFE)
         self._newest = bytes.fromhex(keys[-1]["number"])
-        self._signers = {bytes.fromhex(key["number"]): Signer(bytes.fromhex(key["secret"])) for key in keys}
+        self._signers = {bytes.fromhex(key["number"]): signer(bytes.fromhex(key["secret"])) for key in keys}
 
     def _written(self) -> int:
         with suppress(FileNotFoundError):
@@ -90,9 +90,9 @@ class Recent:
         number = digest[:NUMBER]
         if number not in self._signers:
             self.refresh()  # another process may have made the key
-        signer = self._signers.get(number)
-        return signer is not None and self._tag(signer, token, reward) != digest[NUMBER:]
+        sign = self._signers.get(number)
+        return sign is not None and self._tag(sign, token, reward) != digest[NUMBER:]
 
     @staticmethod
-    def _tag(signer: Signer, token: bytes, reward: float) -> bytes:
-        return signer(b"%s %s" % (token, repr(reward).encode()))[:TAG]
+    def _tag(sign: Signer, token: bytes, reward: float) -> bytes:
+        return sign(b"%s %s" % (token, repr(reward).encode()))[:TAG]

@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import time
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from dpbandits.curators import LocalBernoulli, interval
-from dpbandits.curators.intervals import noise, spread
-from dpbandits.errors import InputError
-from dpbandits.mechanisms import attenuation, debias
-from dpbandits.numerics import GRID, unit
 from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
-from dpbandits.service import health
-from dpbandits.service.books import SILENT, LiveRun
+from dpbandits.service import health, timelines
+from dpbandits.service.books import LiveRun
+from dpbandits.service.estimates import estimate, holdout
 from dpbandits.service.evidence import converged
-from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
+from dpbandits.service.experiment import Experiment
 from dpbandits.service.rows import COUNTS, MINUTE
-from dpbandits.service.state import LiveState
-from dpbandits.service.tables import answers, audit, decisions, people, releases, traffic
+from dpbandits.service.tables import answers, audit, people, releases, traffic
 
-__all__ = ["COLUMNS", "audit_log", "export", "ledger", "overview", "series", "shares", "summary"]
+__all__ = ["audit_log", "ledger", "overview", "summary"]
 
-#: The intervals of the summary miss the mean of an arm with at most this probability, each on its own.
-MISSED = 0.05
-
-NO_INTERVAL = "no interval is proved for this policy's estimate"
-NOT_KEPT = "rewards of users who are held out are counted and not kept, so nothing of them is released"
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
-RECENT = 2  # minutes, the last one included
-SECOND = 1000  # milliseconds
-FINE = 200_000  # decisions that may be counted one by one, for steps shorter than a minute
-KINDS = {POLICY: "policy", RANDOM: "chance", HOLDOUT: "holdout", SHADOW: "shadow", REPLACED: "replaced"}
-COLUMNS = ("decision", "arm", "chosen_by", "propensity", "version", "made", "level", "received", "outcome", "response")
 
 
 def summary(connection: Connection, run: LiveRun, now: float | None = None) -> dict[str, Any]:
@@ -81,7 +63,7 @@ def overview(connection: Connection, run: LiveRun, now: float) -> dict[str, Any]
     counts = _counts(connection, experiment)
     known = converged(experiment, state)
     decided = sum(row["decisions"] for row in counts)
-    recent = _recent(connection, experiment)
+    recent = timelines.recent(connection, experiment)
     most = max(range(len(counts)), key=lambda arm: (recent[arm], counts[arm]["decisions"]))
     return {
         "name": experiment.name,
@@ -106,26 +88,9 @@ def findings(
     """What may be wrong, in words."""
     experiment = run.experiment
     before = 0 if math.isinf(experiment.window) else int(1000 * (now - experiment.window)) // MINUTE
-    due = _decided(connection, experiment, (traffic.c.decisions - traffic.c.silent), traffic.c.minute < before)
-    recent = _recent(connection, experiment)
+    due = timelines.decided(connection, experiment, (traffic.c.decisions - traffic.c.silent), traffic.c.minute < before)
+    recent = timelines.recent(connection, experiment)
     return health.findings(experiment, run.state, counts, due, recent, known)
-
-
-def _recent(connection: Connection, experiment: Experiment) -> list[int]:
-    """Decisions by arm in the last minutes in which there were any."""
-    where = traffic.c.experiment == experiment.id
-    last = connection.execute(sa.select(sa.func.max(traffic.c.minute)).where(where)).scalar() or 0
-    return _decided(connection, experiment, traffic.c.decisions, traffic.c.minute >= last - RECENT + 1)
-
-
-def _decided(connection: Connection, experiment: Experiment, what: Any, when: Any) -> list[int]:
-    found = connection.execute(
-        sa.select(traffic.c.arm, sa.func.sum(what))
-        .where((traffic.c.experiment == experiment.id) & when)
-        .group_by(traffic.c.arm)
-    )
-    rows = {arm: int(count) for arm, count in found}
-    return [rows.get(arm, 0) for arm in range(len(experiment.arms))]
 
 
 def _responses(total: dict[str, int], waits: int) -> dict[str, Any]:
@@ -176,87 +141,6 @@ def waiting(connection: Connection, experiment: Experiment) -> int:
     return int(connection.execute(sa.select(sa.func.count()).select_from(answers).where(where)).scalar_one())
 
 
-def estimate(experiment: Experiment, state: LiveState, arm: int) -> dict[str, Any] | None:
-    """An arm's mean with an interval, in the unit of the reward, from what was released; None where nothing was."""
-    curator = state.curator
-    if not curator.ready(arm, 0.0):
-        return None
-    mean = curator.mean(arm)
-    if isinstance(curator, LocalBernoulli):
-        mean = debias(mean, attenuation(curator.epsilon))
-    try:
-        ends: tuple[float, float] | None = interval(curator, arm, MISSED)
-    except InputError:
-        ends = None
-    return _estimated(experiment, mean, ends, curator.samples(arm, 0))
-
-
-def _estimated(experiment: Experiment, mean: float, ends: tuple[float, float] | None, n: float) -> dict[str, Any]:
-    """In the unit of the reward. Noise may bring the mean out of its range; the interval is made to hold it, too.
-
-    Rewards are rounded to a grid, which may move an end by as much.
-    """
-    low, high = (0.0, 1.0) if experiment.range is None else experiment.range
-    scale = high - low
-    both = None if ends is None else [min(ends[0], mean) - 1.0 / GRID, max(ends[1], mean) + 1.0 / GRID]
-    said: dict[str, Any] = {
-        "mean": low + scale * mean,
-        "interval": None if both is None else [low + scale * end for end in both],
-        "confidence": 1.0 - MISSED,
-        "of": "the logistic function of the reward" if experiment.range is None else "the reward",
-        "responses": n,
-    }
-    return said if both is not None else said | {"note": NO_INTERVAL}
-
-
-def holdout(connection: Connection, experiment: Experiment) -> dict[str, Any] | None:
-    """The users who always get the baseline, to compare with; None where nobody is held out."""
-    if not experiment.holdout or experiment.baseline is None:
-        return None
-    held = (decisions.c.experiment == experiment.id) & (decisions.c.kind == HOLDOUT)
-    made = connection.execute(
-        sa.select(sa.func.coalesce(sa.func.sum(decisions.c["items"]), 0)).where(held)
-    ).scalar_one()
-    taken = (answers.c.experiment == experiment.id) & (answers.c.kind == HOLDOUT) & (answers.c.outcome != "late")
-    groups = connection.execute(
-        sa.select(answers.c.level, sa.func.count(), sa.func.sum(answers.c.response))
-        .where(taken)
-        .group_by(answers.c.level)
-    ).all()
-    found = {
-        "share": experiment.holdout,
-        "arm": experiment.arms[experiment.baseline],
-        "decisions": int(made or 0),
-        "responses": sum(int(n) for _, n, _ in groups),
-        "estimate": None,
-    }
-    if not experiment.local:
-        return found | {"note": NOT_KEPT}
-    of_levels = [(experiment.level_values[level], int(n), int(total)) for level, n, total in groups]
-    return found | {"estimate": _of_held_out(experiment, of_levels) if of_levels else None}
-
-
-def _of_held_out(experiment: Experiment, groups: list[tuple[float, int, int]]) -> dict[str, Any]:
-    """The mean of their responses, those of each level with the weight of what one of them tells.
-
-    ``groups`` has the level, the number and the sum of the responses. A bit has no other error than its own chance.
-    """
-    bits = experiment.mechanism == "bernoulli"
-    weight, total, variance, squares, largest = 0.0, 0.0, 0.0, 0.0, 0.0
-    for level, n, summed in groups:
-        slope = attenuation(level) if bits else 1.0
-        each = slope * slope if bits else 1.0 / (0.25 + 2.0 / level**2)
-        weight += n * each
-        total += n * each * (debias(summed / n, slope) if bits else summed / (n * experiment.steps))
-        variance += n * (each / slope) ** 2 / 4.0
-        squares, largest = squares + n * (each / level) ** 2, max(largest, each / level)
-    half = spread(variance, MISSED) if bits else spread(variance, MISSED / 2.0) + noise(squares, largest, MISSED / 2.0)
-    mean = total / weight
-    return _estimated(
-        experiment, mean, (unit(mean - half / weight), unit(mean + half / weight)), sum(n for _, n, _ in groups)
-    )
-
-
 def in_words(experiment: Experiment) -> str:
     """The guarantee in one sentence."""
     promise = experiment.guarantee
@@ -292,68 +176,6 @@ def users(connection: Connection, experiment: Experiment) -> dict[str, Any]:
         "max_responses": experiment.cap,
         "epsilon": {str(q): str(ordered[min(int(q * len(ordered)), len(ordered) - 1)]) for q in QUANTILES},
         "delta": group(float(experiment.epsilon or 0), delta, most)[1] if delta else 0.0,
-    }
-
-
-def series(connection: Connection, run: LiveRun, points: int) -> dict[str, Any]:
-    """Counts by arm over time, in at most so many steps of whole minutes."""
-    experiment = run.experiment
-    where = traffic.c.experiment == experiment.id
-    first, last = connection.execute(
-        sa.select(sa.func.min(traffic.c.minute), sa.func.max(traffic.c.minute)).where(where)
-    ).one()
-    if first is None:
-        return {"experiment": experiment.name, "step_seconds": 60, "points": []}
-    step = max(1, math.ceil((last - first + 1) / points))
-    slot = (
-        (traffic.c.minute - first) / step
-        if connection.dialect.name == "sqlite"
-        else sa.func.div(traffic.c.minute - first, step)
-    )
-    slot = sa.cast(slot, sa.Integer)
-    found = connection.execute(
-        sa.select(slot.label("slot"), traffic.c.arm, *(sa.func.sum(traffic.c[name]) for name in COUNTS))
-        .where(where)
-        .group_by("slot", traffic.c.arm)
-        .order_by("slot", traffic.c.arm)
-    ).all()
-    rows: dict[int, dict[str, Any]] = {}
-    for number, arm, *counts in found:
-        at = 60 * (first + int(number) * step)
-        point = rows.setdefault(int(number), {"time": at, "arms": {}})
-        point["arms"][experiment.arms[arm]] = dict(zip(COUNTS, map(int, counts), strict=True))
-    for point in rows.values():
-        decided = sum(one["decisions"] for one in point["arms"].values())
-        for one in point["arms"].values():
-            one["share"] = one["decisions"] / decided if decided else None
-    return {"experiment": experiment.name, "step_seconds": 60 * step, "points": list(rows.values())}
-
-
-def shares(connection: Connection, run: LiveRun, points: int) -> dict[str, Any]:
-    """Decisions by arm over time, in columns: in steps of whole seconds while there are few, then of whole minutes."""
-    experiment = run.experiment
-    few = sum(_decided(connection, experiment, traffic.c.decisions, sa.true())) <= FINE
-    table, at, count, unit = (
-        (decisions, decisions.c.made, decisions.c["items"], SECOND)
-        if few
-        else (traffic, traffic.c.minute * MINUTE, traffic.c.decisions, MINUTE)
-    )
-    where = table.c.experiment == experiment.id
-    first, last = connection.execute(sa.select(sa.func.min(at) // unit, sa.func.max(at) // unit).where(where)).one()
-    step = 1 if first is None else max(1, math.ceil((int(last) - int(first) + 1) / points))
-    slot = ((at // unit - first) // step).label("slot")
-    found: dict[int, list[int]] = {}
-    for number, arm, n in connection.execute(
-        sa.select(slot, table.c.arm, sa.func.sum(count)).where(where).group_by("slot", table.c.arm)
-    ):
-        found.setdefault(int(number), [0] * len(experiment.arms))[arm] = int(n)
-    slots = sorted(found)
-    return {
-        "experiment": experiment.name,
-        "arms": list(experiment.arms),
-        "step_seconds": step * unit // 1000,
-        "time": [(int(first) + number * step) * unit / 1000 for number in slots],
-        "decisions": [[found[number][arm] for number in slots] for arm in range(len(experiment.arms))],
     }
 
 
@@ -426,63 +248,3 @@ def audit_log(connection: Connection, run: LiveRun, after: int, limit: int) -> d
         "entries": entries,
         "next": entries[-1]["id"] if len(entries) == limit else None,
     }
-
-
-def export(connection: Connection, run: LiveRun) -> Iterator[list[Any]]:
-    """Every decision and what became of it, as rows of ``COLUMNS``. A reward is never among them."""
-    experiment = run.experiment
-    join = sa.and_(
-        answers.c.experiment == decisions.c.experiment,
-        answers.c.decision == decisions.c.decision,
-        answers.c.item >= decisions.c.first,
-        answers.c.item < decisions.c.first + decisions.c["items"],
-    )
-    query = (
-        sa.select(decisions, answers.c.item, answers.c.received, answers.c.outcome, answers.c.response)
-        .select_from(decisions.outerjoin(answers, join))
-        .where(decisions.c.experiment == experiment.id)
-        .order_by(decisions.c.decision, decisions.c.first, answers.c.item)
-    )
-    current: tuple[Any, Any] | None = None
-    answered: dict[int, Any] = {}
-    last: Any = None
-    for row in connection.execution_options(yield_per=1000).execute(query):
-        if (row.decision, row.first) != current:
-            if last is not None:
-                yield from _items(experiment, last, answered)
-            current, answered, last = (row.decision, row.first), {}, row
-        if row.item is not None:
-            answered[row.item] = row
-    if last is not None:
-        yield from _items(experiment, last, answered)
-
-
-def _items(experiment: Experiment, row: Any, answered: dict[int, Any]) -> Iterator[list[Any]]:
-    level = None if row.level == SILENT or experiment.trust == "none" else str(experiment.costs[row.level])
-    for item in range(row.first, row.first + row.items):
-        answer = answered.get(item)
-        yield [
-            row.decision if row.lease == 0 else f"{row.decision}.{item}",
-            experiment.arms[row.arm],
-            KINDS[row.kind],
-            row.propensity,
-            row.version,
-            row.made / 1000,
-            level,
-            None if answer is None else answer.received / 1000,
-            None if answer is None else answer.outcome,
-            None if answer is None else answer.response,
-        ]
-
-
-def as_csv(rows: Iterator[list[Any]]) -> Iterator[bytes]:
-    """The export as CSV, in pieces."""
-    yield _line(list(COLUMNS))
-    for row in rows:
-        yield _line(row)
-
-
-def _line(row: list[Any]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(row)
-    return text.getvalue().encode()

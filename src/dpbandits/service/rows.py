@@ -23,18 +23,30 @@ ANSWERS = (
     "digest", "sealed", "folded",
 )  # fmt: skip
 
-_added = ", ".join(f"{name} = traffic.{name} + excluded.{name}" for name in COUNTS)
+
+def _added(table: str, *names: str) -> str:
+    return ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in names)
+
+
 DECIDE = Insert("decisions", Made._fields, "on conflict do nothing")
-ANSWER = Insert("answers", ANSWERS, "on conflict do nothing")
+#: Where one process folds what comes in the transaction that stores it: nothing waits, and all came at the same time.
+FOLDED = tuple(name for name in ANSWERS if name not in ("received", "sealed", "folded"))
+ANSWER = Insert("answers", FOLDED, "on conflict do nothing", shared=("received", "folded"))
 PERSON = Insert(
     "people",
     ("experiment", "person", "level", "responses"),
-    "on conflict (experiment, person, level) do update set responses = people.responses + excluded.responses",
+    f"on conflict (experiment, person, level) do update set {_added('people', 'responses')}",
 )
 TRAFFIC = Insert(
     "traffic",
     ("experiment", "minute", "arm", *COUNTS),
-    f"on conflict (experiment, minute, arm) do update set {_added}",
+    f"on conflict (experiment, minute, arm) do update set {_added('traffic', *COUNTS)}",
+)
+HELD = ("decisions", "responses", "total")
+HOLD_OUT = Insert(
+    "held_out",
+    ("experiment", "level", *HELD),
+    f"on conflict (experiment, level) do update set {_added('held_out', *HELD)}",
 )
 RELEASE = Insert("releases", ("experiment", "number", "arm", "responses", "reason", "at", "mean", "epsilon"))
 
@@ -52,9 +64,10 @@ class Rows:
         self.at = int(now * 1000)
         self.minute = self.at // MINUTE
         self.decisions: list[Made] = []
-        self.answers: list[tuple[Any, ...]] = []
+        self.answers: list[tuple[Any, ...]] = []  # columns of FOLDED
         self.people: dict[tuple[int, bytes, int], int] = {}
         self.traffic: dict[tuple[int, int, int], list[int]] = {}
+        self.held: dict[tuple[int, int], tuple[int, int, float]] = {}
         self.releases: list[tuple[Any, ...]] = []
 
     def count(self, experiment: int, arm: int, what: int, number: int = 1, minute: int | None = None) -> None:
@@ -70,10 +83,20 @@ class Rows:
         key = (experiment, person, level)
         self.people[key] = self.people.get(key, 0) + 1
 
-    def write(self, cursor: Any, *, embedded: bool) -> None:
-        """Run the statements, but not the commit. Rows that others write too come in one order, against deadlocks."""
+    def hold_out(self, experiment: int, level: int, decisions: int, responses: int = 0, total: float = 0.0) -> None:
+        """Count decisions for users who are held out, or their responses; the total is of what devices sent."""
+        before = self.held.get((experiment, level), (0, 0, 0.0))
+        self.held[experiment, level] = (before[0] + decisions, before[1] + responses, before[2] + total)
+
+    def write(self, cursor: Any, *, embedded: bool) -> int:
+        """Run the statements, but not the commit; how many answers were new.
+
+        Rows that others write too come in one order, against deadlocks.
+        """
         DECIDE.run(cursor, self.decisions, embedded=embedded)
-        ANSWER.run(cursor, self.answers, embedded=embedded)
+        new = ANSWER.run(cursor, self.answers, embedded=embedded, shared=(self.at, True))
         PERSON.run(cursor, [(*key, n) for key, n in sorted(self.people.items())], embedded=embedded)
         TRAFFIC.run(cursor, [(*key, *counts) for key, counts in sorted(self.traffic.items())], embedded=embedded)
+        HOLD_OUT.run(cursor, [(*key, *counts) for key, counts in sorted(self.held.items())], embedded=embedded)
         RELEASE.run(cursor, self.releases, embedded=embedded)
+        return new

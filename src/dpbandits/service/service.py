@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import time
 from collections.abc import Callable
@@ -16,11 +15,10 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from dpbandits.errors import InputError
-from dpbandits.exact import SystemNoise
-from dpbandits.service import access, demo
-from dpbandits.service.books import Choices, LiveRun
+from dpbandits.service import access, changes, demo
+from dpbandits.service.books import LiveRun
 from dpbandits.service.clock import Clock
-from dpbandits.service.embedded import Control, Embedded, Tick, released_rows
+from dpbandits.service.embedded import Control, Embedded, Tick
 from dpbandits.service.experiment import Experiment, Settings
 from dpbandits.service.folding import Folder
 from dpbandits.service.keyring import Keyring, alone
@@ -31,9 +29,9 @@ from dpbandits.service.problems import Refusal
 from dpbandits.service.recent import Recent
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
-from dpbandits.service.state import LiveState, extended
+from dpbandits.service.state import LiveState
 from dpbandits.service.store import Database
-from dpbandits.service.tables import api_keys, audit, experiments, releases, requests, states
+from dpbandits.service.tables import api_keys, experiments, requests, states
 from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable, Writer
 
@@ -102,7 +100,7 @@ class Service:
             self._folder.start()
         if self.settings.demo and demo.NAME not in self.names:
             with suppress(Refusal):  # another worker has just made it
-                await self.create(demo.SETTINGS, "dpbandits", None)
+                await changes.create(self, demo.SETTINGS, "dpbandits", None)
         log.info("started", store=self.store.url.render_as_string(), experiments=len(self.runs))
 
     async def stop(self) -> None:
@@ -186,7 +184,7 @@ class Service:
     def load(self, connection: Connection, only: int | None = None) -> None:
         """Read experiments and their states."""
         for row in connection.execute(_all(only)).mappings().all():
-            self._hold(self._run(row))
+            self.hold(self._run(row))
 
     def stored(self, connection: Connection, number: int) -> LiveRun:
         """An experiment as it is on disk."""
@@ -219,7 +217,8 @@ class Service:
 
         await self.writer.submit(Control(act))
 
-    def _hold(self, run: LiveRun) -> None:
+    def hold(self, run: LiveRun) -> None:
+        """Let an experiment that is on disk run."""
         run.state.deputy = not self.store.embedded
         self.runs[run.experiment.id] = run
         self.names[run.experiment.name] = run
@@ -233,7 +232,7 @@ class Service:
                 and seen.get(experiment.tallied, 0) > run.draws
                 and experiment.status != "halted"
             ):
-                self._change(connection, run, "dpbandits", "halt", {"reason": RESTORED}, status="halted")()
+                changes.write(self, connection, run, "dpbandits", "halt", {"reason": RESTORED}, status="halted")()
                 log.error("halted", experiment=experiment.name, reason=RESTORED)
 
     def find(self, name: str) -> LiveRun:
@@ -261,148 +260,9 @@ class Service:
                 if number not in self.runs:
                     self.load(connection, number)
 
-    async def create(self, asked: Settings, who: str, key: str | None) -> dict[str, Any]:
-        """A new experiment. With an idempotency key, the same request again gets the same answer."""
-        digest = hashlib.sha256(asked.model_dump_json().encode()).hexdigest()
-        made: list[LiveRun] = []
-
-        def act(connection: Connection) -> dict[str, Any]:
-            if key is not None:
-                before = connection.execute(sa.select(requests).where(requests.c.key == key)).first()
-                if before is not None:
-                    if before.digest != digest:
-                        raise Refusal(422, "Idempotency-Key was used before, with another request")
-                    return json.loads(before.answer)
-            answer = self._insert(connection, asked, who, made)
-            if key is not None:
-                at = int(self.clock() * 1000)
-                connection.execute(sa.insert(requests).values(key=key, digest=digest, answer=json.dumps(answer), at=at))
-            return answer
-
-        def then() -> None:
-            for run in made:
-                self._hold(run)
-
-        return await self.writer.submit(Control(act, then))
-
-    def _insert(self, connection: Connection, asked: Settings, who: str, made: list[LiveRun]) -> dict[str, Any]:
-        at = int(self.clock() * 1000)
-        if connection.execute(sa.select(experiments.c.id).where(experiments.c.name == asked.name)).first():
-            raise Refusal(409, f"name is taken: there is an experiment '{asked.name}'", parameter="name")
-        draft = Experiment(0, asked, own=self.settings.own_policies, keys=self.keys)
-        if draft.server_draws and self.lasting:
-            raise InputError("policy", f"{draft.policy.name} needs a store that keeps what it is given: {self.lasting}")
-        if not self.store.embedded and not draft.decided_anywhere:
-            raise InputError("policy", f"{draft.policy.name} cannot be decided by several workers: use SQLite")
-        row = {"name": asked.name, "settings": asked.model_dump_json(), "status": "running", "created": at}
-        number = connection.execute(
-            sa.insert(experiments).values(**row, added="[]", paused="[]", revision=1).returning(experiments.c.id)
-        ).scalar_one()
-        experiment = Experiment(
-            number, asked, revision=1, created=at / 1000, own=self.settings.own_policies, keys=self.keys
-        )
-        state = LiveState(experiment.policy, experiment.window)
-        if not self.store.embedded:
-            state.open(at / 1000, SystemNoise(), Choices())
-        run = LiveRun(experiment, state)
-        connection.execute(
-            sa.insert(states).values(
-                experiment=number, epoch=0, version=0, draws=0, changed=0, at=at, state=self._sealed(run)
-            )
-        )
-        self._log(connection, number, who, "create", asked.model_dump(mode="json"))
-        made.append(run)
-        return experiment.to_json()
-
-    def _sealed(self, run: LiveRun) -> bytes:
+    def sealed(self, run: LiveRun) -> bytes:
+        """The state of an experiment, as it is stored."""
         return self.keys.seal(msgspec.json.encode(run.state.freeze()), run.experiment.name.encode())
-
-    def _log(self, connection: Connection, number: int, who: str, action: str, detail: dict[str, Any]) -> None:
-        at = int(self.clock() * 1000) if hasattr(self, "clock") else 0
-        row = {"experiment": number, "at": at, "who": who, "action": action, "detail": json.dumps(detail)}
-        connection.execute(sa.insert(audit).values(**row))
-
-    async def change(
-        self, name: str, who: str, action: str, how: Callable[[LiveRun], dict[str, Any]]
-    ) -> dict[str, Any]:
-        """Change an experiment: ``how`` says which fields of its row, or refuses."""
-        run = await self.look_up(name)
-        later: list[Callable[[], None]] = []
-
-        def act(connection: Connection) -> dict[str, Any]:
-            if isinstance(self.books, Shared):
-                self.books.refresh(connection, run.experiment.id)
-            current = self.runs[run.experiment.id]
-            fields = how(current)
-            later.append(self._change(connection, current, who, action, fields.pop("detail", {}), **fields))
-            return self._renewed(current, fields)[0].to_json()
-
-        return await self.writer.submit(Control(act, lambda: later[0]()))
-
-    def _renewed(self, run: LiveRun, fields: dict[str, Any]) -> tuple[Experiment, LiveState]:
-        before = run.experiment
-        experiment = Experiment(
-            before.id,
-            fields.get("settings", before.settings),
-            status=fields.get("status", before.status),
-            revision=before.revision + 1,
-            created=before.created,
-            added=fields.get("added", before.added),
-            paused=fields.get("paused", before.paused),
-            own=self.settings.own_policies,
-            keys=self.keys,
-        )
-        state = run.state.copy()
-        if len(experiment.arms) > len(before.arms):
-            state = extended(state)
-        return experiment, state
-
-    def _change(
-        self, connection: Connection, run: LiveRun, who: str, action: str, detail: dict[str, Any], **fields: Any
-    ) -> Callable[[], None]:
-        """Write a change; what is to be done in memory once it is on disk."""
-        experiment, state = self._renewed(run, fields)
-        newly = experiment.paused - run.experiment.paused
-        at = int(self.clock() * 1000)
-        state.pause(experiment.paused)
-        for arm in newly:
-            state.close_on(arm, SystemNoise())
-        drawn = int(experiment.server_draws and bool(state.released))
-        writes = bool(newly) or len(experiment.arms) > len(run.experiment.arms)
-        made = LiveRun(experiment, state, run.epoch, run.draws + drawn, run.changed + writes)
-        connection.execute(
-            sa.update(experiments)
-            .where(experiments.c.id == experiment.id)
-            .values(
-                settings=experiment.settings.model_dump_json(),
-                status=experiment.status,
-                added=json.dumps(experiment.added),
-                paused=json.dumps(sorted(experiment.paused)),
-                revision=experiment.revision,
-            )
-        )
-        if writes:
-            self._write_state(connection, run, made, at)
-        self._log(connection, experiment.id, who, action, detail)
-
-        def then() -> None:
-            self._hold(made)
-            if drawn and self.tally is not None:
-                self.tally.record({experiment.tallied: made.draws})
-
-        return then
-
-    def _write_state(self, connection: Connection, before: LiveRun, made: LiveRun, at: int) -> None:
-        columns = [column.name for column in releases.columns]
-        for row in released_rows(made, made.state, {}, at) if made.draws > before.draws else []:
-            connection.execute(sa.insert(releases).values(dict(zip(columns, row, strict=True))))
-        written = connection.execute(
-            sa.update(states)
-            .where((states.c.experiment == made.experiment.id) & (states.c.changed == before.changed))
-            .values(version=made.state.version, draws=made.draws, changed=made.changed, at=at, state=self._sealed(made))
-        )
-        if written.rowcount == 0:
-            raise Unavailable("another worker changed the experiment at the same time")
 
 
 def _all(only: int | None) -> sa.Select[Any]:

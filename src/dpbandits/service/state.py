@@ -158,7 +158,8 @@ class LiveState:
 
     def receive(self, arm: int, stint: int, made: float, value: float, level: float, now: float, noise: Any) -> bool:
         """Fold a response; whether it was used."""
-        self.tick(now, noise)
+        if now != self._ticked:
+            self.tick(now, noise)
         row = self.waiting.get(self._part_of(made))
         if row is None or row[1 + arm] == 0:  # it is no longer waited for
             self.desk.late[0] += 1

@@ -1,8 +1,8 @@
 """Statements over many rows at once, for SQLite and for PostgreSQL.
 
 A driver gives other threads a turn at every statement, and ``executemany`` is one statement for each row: under load a
-row then waits for its turn longer than it takes. So rows go in few statements: SQLite gets lists of values whose length
-is a power of two, which it has prepared before; PostgreSQL gets one array for each column.
+row then waits for its turn longer than it takes. So rows go in few statements: SQLite gets lists of values of a few
+lengths, whose statements it has prepared before; PostgreSQL gets one array for each column.
 """
 
 from __future__ import annotations
@@ -18,36 +18,37 @@ from dpbandits.service.tables import METADATA
 
 __all__ = ["Insert", "Lookup"]
 
-#: Rows in one statement of SQLite, at most: it takes 32 766 values.
-MOST_ROWS = 512
+#: Rows in one statement of SQLite, which takes 32 766 values: whole lists of the most that a request may send, the rest
+#: in powers of two.
+SIZES = (2000, 1000, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 
-_ARRAYS = {
-    sa.BigInteger: "bigint[]",
-    sa.Integer: "int[]",
-    sa.Text: "text[]",
-    sa.LargeBinary: "bytea[]",
-    sa.Float: "float8[]",
-    sa.Boolean: "bool[]",
+_KINDS = {
+    sa.BigInteger: "bigint",
+    sa.Integer: "int",
+    sa.Text: "text",
+    sa.LargeBinary: "bytea",
+    sa.Float: "float8",
+    sa.Boolean: "bool",
 }
 
 
 def _pieces(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """The rows in pieces whose lengths are powers of two.
+    """The rows in pieces that have these sizes.
 
     >>> [list(piece) for piece in _pieces("abcdefg")]
     [['a', 'b', 'c', 'd'], ['e', 'f'], ['g']]
     """
-    start, left = 0, len(rows)
-    while left:
-        size = min(MOST_ROWS, 1 << (left.bit_length() - 1))
-        yield rows[start : start + size]
-        start, left = start + size, left - size
+    start = 0
+    for size in SIZES:
+        while len(rows) - start >= size:
+            yield rows[start : start + size]
+            start += size
 
 
 def _arrays(table: str, columns: Sequence[str]) -> str:
     """The parameters of PostgreSQL's ``unnest``."""
     found = METADATA.tables[table].columns
-    return ", ".join(f"%s::{_ARRAYS[type(found[name].type)]}" for name in columns)
+    return ", ".join(f"%s::{_KINDS[type(found[name].type)]}[]" for name in columns)
 
 
 def _columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
@@ -61,27 +62,39 @@ class Insert:
     'insert into releases (arm, mean) values (?, ?), (?, ?)'
     >>> Insert("releases", ("arm", "mean"), "on conflict do nothing").postgresql
     'insert into releases (arm, mean) select * from unnest(%s::int[], %s::float8[]) on conflict do nothing'
+
+    In SQLite, all rows may have the same values in the columns ``shared``, which are sent once:
+
+    >>> Insert("releases", ("arm",), shared=("at",)).sqlite(2)
+    'insert into releases (at, arm) select ?1, * from (values (?), (?)) where true'
     """
 
-    def __init__(self, table: str, columns: Sequence[str], otherwise: str = "") -> None:
-        self._into, self._width = f"insert into {table} ({', '.join(columns)})", len(columns)
+    def __init__(self, table: str, columns: Sequence[str], otherwise: str = "", shared: Sequence[str] = ()) -> None:
+        self._into, self._width = f"insert into {table} ({', '.join([*shared, *columns])})", len(columns)
         self._otherwise = f" {otherwise}" if otherwise else ""
+        self._shared = "".join(f"?{number}, " for number in range(1, len(shared) + 1))
         self.postgresql = f"{self._into} select * from unnest({_arrays(table, columns)}){self._otherwise}"
         self.sqlite = cache(self._sqlite)
 
     def _sqlite(self, rows: int) -> str:
         row = f"({', '.join('?' * self._width)})"
-        return f"{self._into} values {', '.join([row] * rows)}{self._otherwise}"
+        values = f"values {', '.join([row] * rows)}"
+        if self._shared:
+            values = f"select {self._shared}* from ({values}) where true"
+        return f"{self._into} {values}{self._otherwise}"
 
-    def run(self, cursor: Any, rows: Sequence[Sequence[Any]], *, embedded: bool) -> None:
-        """Insert the rows."""
+    def run(self, cursor: Any, rows: Sequence[Sequence[Any]], *, embedded: bool, shared: Sequence[Any] = ()) -> int:
+        """Insert the rows; how many were inserted or changed."""
         if not rows:
-            return
+            return 0
         if not embedded:
             cursor.execute(self.postgresql, _columns(rows))
-            return
+            return int(cursor.rowcount)
+        stored = 0
         for piece in _pieces(rows):
-            cursor.execute(self.sqlite(len(piece)), list(chain.from_iterable(piece)))
+            cursor.execute(self.sqlite(len(piece)), [*shared, *chain.from_iterable(piece)])
+            stored += cursor.rowcount
+        return stored
 
 
 class Lookup:

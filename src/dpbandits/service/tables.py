@@ -102,6 +102,16 @@ traffic = sa.Table(
     sqlite_with_rowid=False,
 )
 
+held_out = sa.Table(
+    "held_out",
+    METADATA,
+    sa.Column("experiment", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("level", sa.Integer, primary_key=True, autoincrement=False),
+    *_counts("decisions", "responses"),
+    sa.Column("total", sa.Float, nullable=False, server_default="0"),  # of what devices sent; never of rewards
+    sqlite_with_rowid=False,
+)
+
 releases = sa.Table(
     "releases",
     METADATA,

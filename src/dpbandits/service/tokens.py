@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import binascii
-import hmac
 import struct
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from hmac import compare_digest
+
+import msgspec
 
 from dpbandits.service.keyring import USER, Keyring
 
@@ -16,11 +17,12 @@ __all__ = ["Token", "read", "write", "write_each"]
 TAG = 16  # bytes of the HMAC-SHA256 that are sent
 _TO_URL, _TO_PLAIN = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 _HEAD = struct.Struct(">BIIHHBQqB")
+_AFTER = TAG + _HEAD.size
 _ITEM = slice(5, 9)  # where the number of the item is
 _PADDING = (b"", b"===", b"==", b"=")
 
 
-class Token(NamedTuple):
+class Token(msgspec.Struct, gc=False):
     """What is signed."""
 
     experiment: int
@@ -47,7 +49,7 @@ def write(token: Token, keys: Keyring) -> str:
 
 def write_each(token: Token, items: Iterable[int], keys: Keyring) -> Iterator[str]:
     """The texts of the tokens of a lease, which differ in their item."""
-    *numbers, user, decision = token
+    *numbers, user, decision = msgspec.structs.astuple(token)
     body = _HEAD.pack(keys.newest, *numbers, len(user)) + user + decision.encode()
     before, after = body[: _ITEM.start], body[_ITEM.stop :]
     sign = keys.signers[keys.newest]
@@ -60,12 +62,12 @@ def read(text: str, keys: Keyring) -> Token | None:
     """The token in a text; None if it is not one of ours."""
     try:
         content = a2b_base64(text.encode("ascii").translate(_TO_PLAIN) + _PADDING[len(text) % 4])
-        body = content[TAG:]
-        key, experiment, item, arm, level, kind, stint, made, size = _HEAD.unpack_from(body)
+        key, experiment, item, arm, level, kind, stint, made, size = _HEAD.unpack_from(content, TAG)
     except (struct.error, binascii.Error, ValueError):
         return None
     sign = keys.signers.get(key)
-    if sign is None or size not in (0, USER) or not hmac.compare_digest(sign(body)[:TAG], content[:TAG]):
+    if sign is None or size not in (0, USER) or not compare_digest(sign(content[TAG:])[:TAG], content[:TAG]):
         return None
-    start = _HEAD.size + size
-    return Token(experiment, item, arm, level, kind, stint, made, body[_HEAD.size : start], body[start:].decode())
+    start = _AFTER + size
+    user = content[_AFTER:start] if size else b""
+    return Token(experiment, item, arm, level, kind, stint, made, user, content[start:].decode())

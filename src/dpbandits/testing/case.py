@@ -17,7 +17,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.simulation import compiled, loop
 from dpbandits.types import Integers, Rng
 
-__all__ = ["ROUNDS", "Case", "Law", "play", "same_memory", "streams"]
+__all__ = ["ROUNDS", "Case", "Law", "Player", "play", "player", "same_memory", "streams"]
 
 ROUNDS = 1500
 
@@ -57,27 +57,35 @@ def streams(*seed: int, count: int = 3) -> tuple[Rng, ...]:
     return tuple(np.random.default_rng([*seed, stream]) for stream in range(count))
 
 
-def play(
-    policy: Policy,
-    environment: Any,
-    marks: Integers,
-    random: tuple[Rng, ...],
-    *,
-    skipping: bool = True,
-    bulk: bool = True,
-    quick: bool = True,
-) -> Integers:
-    """(marks, arms): the pulls of a run, whose memory stays in ``policy``.
+#: Plays a policy on an environment, with checkpoints and generators, and returns the pulls.
+Player = Callable[[Policy, Any, Integers, tuple[Rng, ...]], Integers]
 
-    ``skipping`` lets the agent prove how long its choices stand, ``bulk`` lets the curator draw many rewards at once,
-    and ``quick`` is compiled.
+
+def player(policy: Policy, environment: Any, *, skipping: bool = True, bulk: bool = True, quick: bool = True) -> Player:
+    """A function that plays policies and environments of these classes many times.
+
+    It returns the pulls, (marks, arms); a run's memory stays in the policy. ``skipping`` lets the agent prove how long
+    its choices stand, ``bulk`` lets the curator draw many rewards at once, and ``quick`` is compiled.
     """
-    agent: Any = skip_ahead(policy.agent) if skipping and policy.curator.others_stand else policy.agent
-    curator: Any = policy.curator if bulk else OneByOne(policy.curator)
-    pulls = np.zeros((len(marks), policy.arms), np.int64)
-    run = compiled.play if quick else loop.play
-    run(environment, curator, agent, marks, pulls, *random)
-    return pulls
+
+    def parts(policy: Policy, environment: Any) -> tuple[Any, Any, Any]:
+        agent: Any = skip_ahead(policy.agent) if skipping and policy.curator.others_stand else policy.agent
+        return environment, policy.curator if bulk else OneByOne(policy.curator), agent
+
+    run = compiled.compiled(loop.play, *parts(policy, environment)) if quick else loop.play
+
+    def played(policy: Policy, environment: Any, marks: Integers, random: tuple[Rng, ...]) -> Integers:
+        pulls = np.zeros((len(marks), policy.arms), np.int64)
+        with compiled.uninterrupted():
+            run(*parts(policy, environment), marks, pulls, *random)
+        return pulls
+
+    return played
+
+
+def play(policy: Policy, environment: Any, marks: Integers, random: tuple[Rng, ...], **how: bool) -> Integers:
+    """Play once, as ``player`` does."""
+    return player(policy, environment, **how)(policy, environment, marks, random)
 
 
 def same_memory(one: Any, two: Any) -> bool:

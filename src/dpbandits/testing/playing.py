@@ -14,7 +14,7 @@ from dpbandits.parts import arrays, copied
 from dpbandits.policies import lookup
 from dpbandits.simulation import simulate
 from dpbandits.simulation.loop import play_stint
-from dpbandits.testing.case import ROUNDS, Case, play, same_memory, streams
+from dpbandits.testing.case import ROUNDS, Case, play, player, same_memory, streams
 
 RUNS = 300
 ALPHA = 1e-6  # probability with which a statistical law refuses a correct policy
@@ -40,11 +40,10 @@ def stints_are_what_asking_every_round_gives(case: Case) -> None:
     policy = case.policy()
     if skip_ahead(policy.agent) is policy.agent or not policy.curator.others_stand:
         return
+    environment = case.environment()
+    players = [player(policy, environment, skipping=skipping, bulk=False) for skipping in (True, False)]
     for seed in range(3):
-        one, two = (
-            play(case.policy(), case.environment(), EVERY_ROUND, streams(seed), skipping=skipping, bulk=False)
-            for skipping in (True, False)
-        )
+        one, two = (played(policy.fresh(), environment, EVERY_ROUND, streams(seed)) for played in players)
         assert np.array_equal(one, two), "a choice that was said to stand would have been another"
 
 
@@ -57,21 +56,18 @@ def bulk_draws_of_sure_rewards_are_what_asking_every_round_gives(case: Case) -> 
     if policy.guarantee.trust == "local":
         return
     sure = case.environment(",".join("10"[arm % 2] for arm in range(policy.arms)))
+    players = [player(policy, sure, skipping=quick, bulk=quick) for quick in (False, True)]
     for seed in range(20):
-        one, two = (
-            play(case.policy(), sure, EVERY_ROUND, streams(seed), skipping=quick, bulk=quick) for quick in (False, True)
-        )
+        one, two = (played(policy.fresh(), sure, EVERY_ROUND, streams(seed)) for played in players)
         assert np.array_equal(one, two), f"bulk draws choose otherwise (seed {seed})"
 
 
 def bulk_draws_have_the_law_of_single_ones(case: Case) -> None:
     """The best arm's pulls have the same distribution with bulk draws and without (Kolmogorov-Smirnov, error 1e-6)."""
-    samples = []
+    policy, environment, samples = case.policy(), case.environment(), []
     for bulk in (False, True):
-        runs = [
-            play(case.policy(), case.environment(), np.array([ROUNDS]), streams(run, int(bulk)), bulk=bulk)
-            for run in range(RUNS)
-        ]
+        played, marks = player(policy, environment, bulk=bulk), np.array([ROUNDS])
+        runs = [played(policy.fresh(), environment, marks, streams(run, int(bulk))) for run in range(RUNS)]
         samples.append([int(pulls[0, 0]) for pulls in runs])
     found = ks_2samp(samples[0], samples[1], method="asymp")
     assert found.pvalue >= ALPHA, f"the two distributions are at distance {found.statistic:.3f}"

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from dpbandits.audit import attack, releases, verify
+from dpbandits.audit.blindness import read_agent
 from dpbandits.audit.instruments import NotVerifiableError
 from dpbandits.audit.memory import RAW, named_arrays
-from dpbandits.audit.reading import Looks, read_agent
+from dpbandits.audit.reading import Looks
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.subjects import claim_of
 from dpbandits.audit.verdict import Verdict

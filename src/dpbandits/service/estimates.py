@@ -1,0 +1,97 @@
+"""Means of arms with their intervals, from what was released or sent by devices, and from nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from dpbandits.curators import LocalBernoulli, interval
+from dpbandits.curators.intervals import noise, spread
+from dpbandits.errors import InputError
+from dpbandits.mechanisms import attenuation, debias
+from dpbandits.numerics import GRID, unit
+from dpbandits.service.experiment import Experiment
+from dpbandits.service.state import LiveState
+from dpbandits.service.tables import held_out
+
+__all__ = ["estimate", "holdout"]
+
+#: The intervals miss the mean of an arm with at most this probability, each on its own.
+MISSED = 0.05
+
+NO_INTERVAL = "no interval is proved for this policy's estimate"
+NOT_KEPT = "rewards of users who are held out are counted and not kept, so nothing of them is released"
+
+
+def estimate(experiment: Experiment, state: LiveState, arm: int) -> dict[str, Any] | None:
+    """An arm's mean with an interval, in the unit of the reward, from what was released; None where nothing was."""
+    curator = state.curator
+    if not curator.ready(arm, 0.0):
+        return None
+    mean = curator.mean(arm)
+    if isinstance(curator, LocalBernoulli):
+        mean = debias(mean, attenuation(curator.epsilon))
+    try:
+        ends: tuple[float, float] | None = interval(curator, arm, MISSED)
+    except InputError:
+        ends = None
+    return _estimated(experiment, mean, ends, curator.samples(arm, 0))
+
+
+def _estimated(experiment: Experiment, mean: float, ends: tuple[float, float] | None, n: float) -> dict[str, Any]:
+    """In the unit of the reward. Noise may bring the mean out of its range; the interval is made to hold it, too.
+
+    Rewards are rounded to a grid, which may move an end by as much.
+    """
+    low, high = (0.0, 1.0) if experiment.range is None else experiment.range
+    scale = high - low
+    both = None if ends is None else [min(ends[0], mean) - 1.0 / GRID, max(ends[1], mean) + 1.0 / GRID]
+    said: dict[str, Any] = {
+        "mean": low + scale * mean,
+        "interval": None if both is None else [low + scale * end for end in both],
+        "confidence": 1.0 - MISSED,
+        "of": "the logistic function of the reward" if experiment.range is None else "the reward",
+        "responses": n,
+    }
+    return said if both is not None else said | {"note": NO_INTERVAL}
+
+
+def holdout(connection: Connection, experiment: Experiment) -> dict[str, Any] | None:
+    """The users who always get the baseline, to compare with; None where nobody is held out."""
+    if not experiment.holdout or experiment.baseline is None:
+        return None
+    rows = connection.execute(sa.select(held_out).where(held_out.c.experiment == experiment.id)).all()
+    found = {
+        "share": experiment.holdout,
+        "arm": experiment.arms[experiment.baseline],
+        "decisions": sum(row.decisions for row in rows),
+        "responses": sum(row.responses for row in rows),
+        "estimate": None,
+    }
+    if not experiment.local:
+        return found | {"note": NOT_KEPT}
+    of_levels = [(experiment.level_values[row.level], row.responses, row.total) for row in rows if row.responses]
+    return found | {"estimate": _of_held_out(experiment, of_levels) if of_levels else None}
+
+
+def _of_held_out(experiment: Experiment, groups: list[tuple[float, int, float]]) -> dict[str, Any]:
+    """The mean of their responses, those of each level with the weight of what one of them tells.
+
+    ``groups`` has the level, the number and the sum of the responses. A bit has no other error than its own chance.
+    """
+    bits = experiment.mechanism == "bernoulli"
+    weight, total, variance, squares, largest = 0.0, 0.0, 0.0, 0.0, 0.0
+    for level, n, summed in groups:
+        slope = attenuation(level) if bits else 1.0
+        each = slope * slope if bits else 1.0 / (0.25 + 2.0 / level**2)
+        weight += n * each
+        total += n * each * (debias(summed / n, slope) if bits else summed / (n * experiment.steps))
+        variance += n * (each / slope) ** 2 / 4.0
+        squares, largest = squares + n * (each / level) ** 2, max(largest, each / level)
+    half = spread(variance, MISSED) if bits else spread(variance, MISSED / 2.0) + noise(squares, largest, MISSED / 2.0)
+    mean = total / weight
+    return _estimated(
+        experiment, mean, (unit(mean - half / weight), unit(mean + half / weight)), sum(n for _, n, _ in groups)
+    )

@@ -1,0 +1,94 @@
+"""Exactly once: answers that come again beside new ones, noise that is drawn, and counts that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from calls import create, decide, folded, read, respond, served
+from starlette.testclient import TestClient
+
+from dpbandits.exact import SystemNoise
+from dpbandits.service import tokens
+from dpbandits.service.books import ACCEPTED, DUPLICATED, Item, Tell
+from dpbandits.service.store import Database
+
+Open = Callable[..., TestClient]
+
+
+def test_new_answers_beside_old_ones(client: TestClient) -> None:
+    """SQLite stores answers as if they were new. Where one is not, all are stored once all the same."""
+    create(client, max_responses_per_user=100)
+    leased = [one["token"] for one in decide(client, count=40, user="ann")["decisions"]]
+
+    def told(*items: tuple[int, int]) -> list[str]:
+        sent = [{"token": leased[item], "response": response} for item, response in items]
+        return [one["status"] for one in client.post("/v1/responses", json=sent).json()]
+
+    assert set(told(*((item, 1) for item in range(20)))) == {"accepted"}
+    assert told((19, 1), (20, 0), (18, 0), (21, 1), (21, 1), (22, 0), (22, 1)) == [
+        "duplicate", "accepted", "conflict", "accepted", "duplicate", "accepted", "conflict",
+    ]  # fmt: skip
+    assert set(told(*((item, 1) for item in range(23, 40)))) == {"accepted"}
+    found = folded(client)
+    assert found["responses"]["used"] == 40
+    assert (found["responses"]["duplicate"], found["responses"]["refused"]) == (2, 2)
+    assert found["users"]["epsilon"]["1.0"] == "40"
+    assert client.get("/v1/experiments/shop/export.csv").text.count(",used,") == 40
+
+
+def test_no_noise_is_drawn_in_vain(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where noise may be drawn, earlier answers are looked for first: whatever is drawn is stored."""
+    create(embedded, "central", policy="adap-ucb")
+    create(embedded, "local")
+    books = served(embedded).books
+    drawn: list[object] = []
+    laplace = SystemNoise.laplace
+
+    def counted(self: SystemNoise, *given: Any) -> Any:
+        drawn.append(given)
+        return laplace(self, *given)
+
+    monkeypatch.setattr(SystemNoise, "laplace", counted)
+    for _ in range(6):
+        mine, old = (tokens.read(decide(embedded, name)["token"], books.keys) for name in ("central", "local"))
+        assert mine is not None
+        assert old is not None
+        response, reward = Tell([Item(old, 1, 1.0)], rewards=False), Tell([Item(mine, None, 1.0)], rewards=True)
+        assert books.commit([response]) == [[ACCEPTED]]
+        assert books.commit([response, reward]) == [[DUPLICATED], [ACCEPTED]]
+    assert len(drawn) == read(embedded, "summary", "central")["version"] > 0
+
+
+def test_counts_of_held_out_users_outlive_an_update(serve: Open, store: str) -> None:
+    """A database of the version before, which counted them anew for every summary, gets the same counts."""
+    client = serve(store)
+    create(client, holdout=0.5, baseline="blue")
+    for number in range(30):
+        token = decide(client, user=f"user {number}")["token"]
+        assert respond(client, token, number % 2) == "accepted"
+    before = folded(client)["holdout"]
+    assert 0 < before["responses"] == before["decisions"] < 30
+    client.__exit__(None, None, None)
+    old = Database(store)
+    with old.engine.begin() as connection:
+        connection.execute(sa.text("drop table held_out"))
+        connection.execute(sa.text("update alembic_version set version_num = '0002'"))
+    old.close()
+    assert folded(serve(store))["holdout"] == before
+
+
+@pytest.mark.parametrize("policy", ["ldp-ucb-l", "adap-ucb"])
+def test_what_is_kept_of_held_out_users(embedded: TestClient, policy: str) -> None:
+    """Of devices the sum of their responses, which are private; of rewards nothing but their number."""
+    create(embedded, policy=policy, holdout=0.999, baseline="blue")
+    field, path = ("reward", "/v1/rewards") if policy == "adap-ucb" else ("response", "/v1/responses")
+    for number in range(8):
+        token = decide(embedded, user=f"user {number}")["token"]
+        assert embedded.post(path, json={"token": token, field: 12_345}).json() == {"status": "accepted"}
+    with served(embedded).store.readers.connect() as connection:
+        ((_, _, decisions, responses, total),) = connection.execute(sa.text("select * from held_out")).all()
+    assert (decisions, responses) == (8, 8)
+    assert total == (0 if policy == "adap-ucb" else 8 * 12_345)
