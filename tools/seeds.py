@@ -69,8 +69,8 @@ def flips(verdicts: Sequence[Mapping[str, str]]) -> list[str]:
 def summary(found: Mapping[str, Sequence[Judged]]) -> str:
     """The table, and the claims whose verdict is open with some seeds."""
     rows = [
-        "| scale | seeds, from 0 | claims | the same verdict with every seed | open with some | reproduced with one, not "
-        "with another | comparisons | of them so |",
+        "| scale | seeds, from 0 | claims | the same verdict with every seed | open with some | reproduced with one, "
+        "not with another | comparisons | of them so |",
         "|---|---|---|---|---|---|---|---|",
     ]
     unsure = []
