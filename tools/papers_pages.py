@@ -1,4 +1,4 @@
-"""Update the pages in docs/papers: put the claims of a report between a page's markers, and copy its figures.
+"""Update the pages in docs/papers: claims, settings and theorems between a page's markers, and the figures.
 
 Usage: ``python tools/papers_pages.py OUT [QUICK]``, where OUT is the output of ``reproduce --scale paper``, and QUICK
 that of ``reproduce --scale quick``. Both also become what later runs are compared with: ``established.json``.
@@ -6,17 +6,21 @@ that of ``reproduce --scale quick``. Both also become what later runs are compar
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpbandits.bounds import theorems
+from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, UNDECIDED
 from dpbandits.experiments.established import FILE, median_interval
+from dpbandits.experiments.figures import figures, papers
 
 ROOT = Path(__file__).parents[1]
-BEGIN, END = "<!-- claims: written by tools/papers_pages.py -->", "<!-- end of claims -->"
 COLOURS = 64  # in a PNG file, to keep it small
 SHRINK = 3  # from the resolution of print to that of a screen
 
@@ -40,15 +44,66 @@ def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(rows)
 
 
-def fill_page(text: str, table: str) -> str:
-    """The page with the table between its markers.
+def settings_list(paper: str) -> str:
+    """What the paper does not print, and what was chosen: the settings that each figure states."""
+    own = [figure for figure in figures() if figure.paper == paper]
+    return "\n".join(f"* **{figure.title}.** {figure.settings}" for figure in own)
 
-    >>> fill_page(f"a\\n{BEGIN}\\nold\\n{END}\\nb", "new").splitlines()[2]
+
+def theorems_table(paper: str) -> str:
+    """The theorems of a paper: where each stands, the function, and what became of the print."""
+    source = importlib.import_module(f"dpbandits.experiments.{paper}").SOURCE
+    rows = ["| where | function | kind | form | what differs or is missing |", "|---|---|---|---|---|"]
+    own = [theorem for theorem in theorems() if theorem.statement.source.startswith(f"{source}, ")]
+    for theorem in sorted(own, key=lambda one: _order(one.statement.source)):
+        said = theorem.statement
+        standing = "refuted" if said.refuted else said.form if said.checked else f"{said.form}, not proven"
+        where = said.source.removeprefix(f"{source}, ")
+        cells = [
+            where,
+            f"`{theorem.name}`",
+            said.kind,
+            standing,
+            f"{said.note}: {said.refuted}" if said.refuted else said.note,
+        ]
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(rows)
+
+
+def _order(source: str) -> list[float]:
+    """Sorts Theorem 7 before Theorem 10."""
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", source)[1:]] or [0.0]
+
+
+def overview_table(reports: Sequence[Mapping[str, Any]]) -> str:
+    """How many claims there are, and the verdicts on them."""
+    rows = ["| scale | paper | claims | reproduced | not reproduced | cannot be decided |", "|---|---|---|---|---|---|"]
+    for report in reports:
+        own = [claim for claim in report["claims"] if claim["where"] != "docs/papers"]
+        for paper in (*papers(), "all"):
+            count = Counter(claim["verdict"] for claim in own if paper in ("all", claim["figure"].split("/")[0]))
+            numbers = (count.total(), *(count[verdict] for verdict in (REPRODUCED, NOT_REPRODUCED, UNDECIDED)))
+            rows.append(f"| {report['scale']} | {paper} | {' | '.join(map(str, numbers))} |")
+    return "\n".join(rows)
+
+
+def fill_page(text: str, what: str, content: str) -> str:
+    """The page with the content between the markers of its kind.
+
+    >>> page = "a\\n<!-- claims: written by tools/papers_pages.py -->\\nold\\n<!-- end of claims -->\\nb"
+    >>> fill_page(page, "claims", "new").splitlines()[2]
     'new'
     """
-    if BEGIN not in text or END not in text:
-        raise ValueError(f"the page has no markers {BEGIN} and {END}")
-    return re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: f"{BEGIN}\n{table}\n{END}", text, flags=re.DOTALL)
+    begin, end = f"<!-- {what}: written by tools/papers_pages.py -->", f"<!-- end of {what} -->"
+    if begin not in text or end not in text:
+        raise ValueError(f"the page has no markers {begin} and {end}")
+    pattern = f"{re.escape(begin)}.*{re.escape(end)}"
+    return re.sub(pattern, lambda _: f"{begin}\n{content}\n{end}", text, flags=re.DOTALL)
+
+
+def without_runs(text: str, paper: str) -> str:
+    """The page of a paper with what follows from the package alone: its settings and theorems."""
+    return fill_page(fill_page(text, "settings", settings_list(paper)), "theorems", theorems_table(paper))
 
 
 def write(out: Path, docs: Path) -> list[Path]:
@@ -60,7 +115,8 @@ def write(out: Path, docs: Path) -> list[Path]:
     for page in sorted((docs / "papers").glob("*.md")):
         own = [claim for claim in claims if claim["figure"].startswith(f"{page.stem}/")]
         if own:
-            page.write_text(fill_page(page.read_text(encoding="utf-8"), claims_table(own)), encoding="utf-8")
+            text = without_runs(page.read_text(encoding="utf-8"), page.stem)
+            page.write_text(fill_page(text, "claims", claims_table(own)), encoding="utf-8")
             written.append(page)
     for figure in sorted((out / "figures").rglob("*.png")):
         target = docs / "figures" / f"{figure.parent.name}-{figure.name}"
@@ -89,6 +145,11 @@ def establish(out: Path) -> None:
 
 
 if __name__ == "__main__":
+    overview = ROOT / "docs" / "papers" / "README.md"
+    reports = [json.loads((Path(folder) / "claims.json").read_text(encoding="utf-8")) for folder in sys.argv[1:]]
+    overview.write_text(
+        fill_page(overview.read_text(encoding="utf-8"), "verdicts", overview_table(reports)), encoding="utf-8"
+    )
     for path in write(Path(sys.argv[1]), ROOT / "docs"):
         print(path)
     for folder in sys.argv[1:]:

@@ -1,4 +1,4 @@
-"""Write the tables of theorems in docs/theory.md from the theorems themselves.
+"""Write the tables of theorems in docs/theory.md from the theorems themselves, and the table of exact intervals.
 
 Usage: ``python tools/theory_page.py [--check]``; with ``--check``, the status is 1 if the page is not up to date.
 """
@@ -6,14 +6,18 @@ Usage: ``python tools/theory_page.py [--check]``; with ``--check``, the status i
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from dpbandits.bounds import theorems
+from dpbandits.privacy.interval_accounting import exact_interval
+from dpbandits.privacy.release_points import interval_rate
 
 PAGE = Path(__file__).parents[1] / "docs" / "theory.md"
+V, DELTA, HORIZONS = 1.1, math.exp(-10), (10**5, 10**6, 10**7)
 HEADER = "| name | kind | statement | source | what must hold | form | policies | note |\n" + "|---" * 8 + "|\n"
 
 
@@ -46,7 +50,21 @@ def fill(text: str) -> str:
         return match[1] + HEADER + "".join(map(row, own))
 
     pattern = r"(## [^\n]*\(`bounds\.(\w+)`\)\n(?:(?!\| name |## ).*\n)*?)\| name \|.*\n(?:\|.*\n)*"
-    return re.sub(pattern, table, text)
+    begin, end = "<!-- intervals: written by tools/theory_page.py -->", "<!-- end of intervals -->"
+    return re.sub(f"{begin}.*{end}", f"{begin}\n{intervals()}\n{end}", re.sub(pattern, table, text), flags=re.DOTALL)
+
+
+def intervals() -> str:
+    """The interval of Corollary 3.2 and the exact one at three horizons, for both epsilons of the paper."""
+    rows = [
+        "| epsilon | Corollary 3.2 | " + " | ".join(f"exact, {horizon:,} rounds" for horizon in HORIZONS) + " |",
+        "|---" * (len(HORIZONS) + 2) + "|",
+    ]
+    for epsilon in (1.0, 0.1):
+        exact = (exact_interval(epsilon, DELTA, V, horizon) for horizon in HORIZONS)
+        constant = math.ceil(1.0 / interval_rate(epsilon, DELTA, V))
+        rows.append(f"| {epsilon:g} | {constant:,} | " + " | ".join(f"{one:,}" for one in exact) + " |")
+    return "\n".join(rows)
 
 
 if __name__ == "__main__":

@@ -17,15 +17,17 @@ from dpbandits.simulation import Trace, simulate_all
 
 Command = Callable[..., tuple[int, str, str]]
 MOST_RUNS = 30
+BROKEN = ("random", "worst", "best")
 
 
 def broken(trace: Trace, how: str) -> Trace:
-    """The trace of a policy that learns nothing: it plays all arms equally often, or only the worst."""
+    """The trace of a broken policy: it plays all arms equally often, only the worst, or, as if it knew it, the best."""
     pulls = np.zeros_like(trace.pulls)
     if how == "random":
         pulls[:] = trace.checkpoints[None, :, None] // trace.means.size
     else:
-        pulls[:, :, int(np.argmin(trace.means))] = trace.checkpoints
+        chosen = np.argmin(trace.means) if how == "worst" else np.argmax(trace.means)
+        pulls[:, :, int(chosen)] = trace.checkpoints
     return dataclasses.replace(trace, pulls=pulls)
 
 
@@ -38,15 +40,20 @@ def by_policy(cells: Mapping[str, Cell]) -> dict[str, list[str]]:
 
 def breakages(cells: Mapping[str, Cell], traces: dict[str, Trace]) -> Iterator[tuple[str, dict[str, Trace]]]:
     for policy, names in by_policy(cells).items():
-        for how in ("random", "worst"):
+        for how in BROKEN:
             yield f"{policy}, {how}", traces | {name: broken(traces[name], how) for name in names}
 
 
 @pytest.mark.slow
 def test_every_policy_of_every_figure_is_missed_when_it_breaks() -> None:
-    """The quick scale with at most 30 runs of each simulation, 3 of those that take a second."""
+    """The quick scale with at most 30 runs of each simulation, 3 of those that take a second. Tables play nothing."""
     played: dict[str, Trace] = {}
-    for figure in figures():
+    shown = [figure for figure in figures() if figure.cells("quick")]
+    assert {figure.path for figure in figures()} - {figure.path for figure in shown} == {
+        "azize2022/table2",
+        "tossou2016/section3",
+    }
+    for figure in shown:
         cells, traces = figure.cells("quick"), {}
         for name, cell in cells.items():
             if cell.key not in played:
@@ -79,7 +86,7 @@ def test_a_broken_policy_is_exit_status_1(tmp_path: Path, monkeypatch: pytest.Mo
     (figure,) = select("azize2022/fig3")
     read = work.traces
     assert dpbandits("reproduce", figure.path, "--out", str(tmp_path))[0] == 0
-    for how in ("random", "worst"):
+    for how in BROKEN:
         monkeypatch.setattr(
             reproduce, "traces", lambda *given, how=how: {name: broken(one, how) for name, one in read(*given).items()}
         )

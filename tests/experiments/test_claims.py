@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from dpbandits.experiments.claims import (
     Part,
     at_most,
     below,
+    between,
     compare,
     mean,
     only_in_full,
@@ -29,6 +31,7 @@ from dpbandits.experiments.claims import (
 )
 from dpbandits.experiments.established import median_interval
 from dpbandits.experiments.printed import Printed, one_horizon
+from dpbandits.experiments.theorems import below_theorem
 from dpbandits.simulation import Trace, simulate
 
 CLAIM = Claim("c", "statement", "page 1", "measured", "tolerance")
@@ -135,6 +138,14 @@ def test_within_needs_an_error_that_is_small_against_what_matters() -> None:
     assert within(Estimate(1.5, 0.05), 1.0, 0.1).verdict == NOT_REPRODUCED
 
 
+def test_between_needs_room_on_both_sides() -> None:
+    assert between(Estimate(0.0, 0.0), -math.inf, 0.05).verdict == REPRODUCED
+    assert between(Estimate(0.04, 0.01), -math.inf, 0.05).verdict == UNDECIDED
+    assert between(Estimate(0.12, 0.01), 0.05, 0.95).verdict == REPRODUCED
+    assert between(Estimate(0.99, 0.01), 0.05, 0.95).verdict == NOT_REPRODUCED
+    assert between(Estimate(1.0, math.inf, 1), 0.5, 2.0).verdict == UNDECIDED
+
+
 def test_a_claim_about_the_papers_horizon_is_not_decided_at_a_shorter_one() -> None:
     found = CLAIM.finding(Part("x", NOT_REPRODUCED, "3"))
     assert only_in_full(found, True).verdict == NOT_REPRODUCED
@@ -189,12 +200,41 @@ def test_fewer_runs_never_make_it_easier(slow: Trace, fast: Trace) -> None:
 
 def test_one_horizon_for_all(slow: Trace, fast: Trace) -> None:
     def at(t: int) -> Printed:
-        return Printed(ratio(regret(slow, t), regret(fast, t)).value, 0.1, slow, fast)
+        return Printed(ratio(regret(slow, t), regret(fast, t)).value, 0.4, slow, fast)
 
     assert one_horizon(CLAIM, {"x": at(5000), "y": at(5000)}, True).verdict == REPRODUCED
     apart = one_horizon(CLAIM, {"x": at(300), "y": at(10_000)}, True)
     assert apart.verdict == NOT_REPRODUCED
     assert "At most 1 of 2 are met at once" in apart.ours
+
+
+def test_where_two_ratios_may_meet_nothing_is_decided(slow: Trace, fast: Trace) -> None:
+    """With four runs of each, both ratios may be at one horizon, and may not be."""
+    few = [trace.only(np.arange(4)) for trace in (slow, fast)]
+
+    def at(t: int) -> Printed:
+        return Printed(ratio(regret(few[0], t), regret(few[1], t)).value, 0.01, *few)
+
+    assert one_horizon(CLAIM, {"x": at(4000), "y": at(6000)}, True).verdict == UNDECIDED
+    assert one_horizon(CLAIM, {"x": at(300), "y": at(10_000)}, False).verdict == UNDECIDED  # more rounds may meet both
+
+
+def test_a_theorem_is_judged_at_every_checkpoint(slow: Trace) -> None:
+    assert below_theorem("x", slow, "ldp-ucb-b").verdict == REPRODUCED
+    worst = dataclasses.replace(slow, pulls=np.stack([0 * slow.pulls[:, :, 0], slow.pulls.sum(axis=2)], axis=2))
+    assert below_theorem("x", worst, "ldp-ucb-b").verdict == NOT_REPRODUCED
+    early = worst.pulls.copy()
+    early[:, -1] = slow.pulls[:, -1]  # too much in between, and right in the end
+    assert below_theorem("x", dataclasses.replace(slow, pulls=early), "ldp-ucb-b").verdict == NOT_REPRODUCED
+    with pytest.raises(ValueError, match="has no value"):
+        below_theorem("x", slow, "ldp-ucb-bs-gaussian")
+
+
+def test_a_refuted_theorem_is_judged_at_the_horizon() -> None:
+    """With v = 1.5 the noise of a release is so large that 100 runs show it; with 1.1 few runs decide nothing."""
+    given: dict[str, Any] = {"arms": "0.9,0.6", "epsilon": 1, "horizon": 10**5, "runs": 100, "checkpoints": 1}
+    assert below_theorem("x", simulate("dp-ucb-int", v=1.5, **given), "dp-ucb-int").verdict == NOT_REPRODUCED
+    assert below_theorem("x", simulate("dp-ucb-int", v=1.1, **given), "dp-ucb-int").verdict == UNDECIDED
 
 
 @pytest.mark.slow

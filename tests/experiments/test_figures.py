@@ -144,6 +144,17 @@ def test_releases_are_counted() -> None:
     assert [table1.anytime(name) for name in ("adap-ucb", "dp-se", "private-ucb")] == [True, False, False]
 
 
+def test_another_seed_is_another_reproduction(tmp_path: Path) -> None:
+    (section,) = reproduce("azize2022/fig8", seed=3, out=tmp_path / "b", workers=1)
+    assert {cell.simulation.seed for cell in section.cells.values()} == {3}
+    assert section.cells["adap-ucb:1"].key != select("azize2022/fig8")[0].cells("quick")["adap-ucb:1"].key
+    assert json.loads((tmp_path / "b" / "claims.json").read_text())["seed"] == 3
+    with pytest.raises(InputError, match="holds other settings"):
+        reproduce("azize2022/fig8", seed=4, out=tmp_path / "b")
+    with pytest.raises(InputError, match="seed must be"):
+        reproduce("azize2022/fig8", seed=-1, out=tmp_path / "c")
+
+
 def test_fit_is_least_squares() -> None:
     x, y = np.array([1.0, 2.0, 4.0, 7.0]), np.array([2.0, 3.0, 9.0, 11.0])
     line = fig2.fit(x, y)

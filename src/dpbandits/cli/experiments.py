@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpbandits.checks import seed_of
 from dpbandits.cli import NO
 from dpbandits.cli.progress import working
 from dpbandits.cli.shared import Number, app, as_json, echo, print_table, whole
@@ -40,6 +41,7 @@ fresh_option = click.option(
     metavar="quick|paper",
     help="Fewer, shorter runs, or the papers' settings.",
 )
+@click.option("--seed", default=0, type=Number(), show_default=True, help="Seed of all random numbers.")
 @click.option(
     "--add", multiple=True, metavar="POLICY", help="Draw a policy, a name or module:function, into it; repeatable."
 )
@@ -50,7 +52,7 @@ fresh_option = click.option(
 @cluster_option
 @fresh_option
 @as_json
-def reproduce(target: str | None, as_json: bool, workers: float | None, **given: Any) -> None:
+def reproduce(target: str | None, as_json: bool, workers: float | None, seed: float, **given: Any) -> None:
     """Reproduce the papers' figures and judge their claims.
 
     Without PAPER, everything is reproduced. If interrupted, run the same command again to continue. Exit status 1: a
@@ -64,12 +66,12 @@ def reproduce(target: str | None, as_json: bool, workers: float | None, **given:
             return
         figures = [{"figure": section.path, "title": section.title} for section in sections]
         claims = [{"figure": section.path, **found.to_json()} for section in sections for found in section.findings]
-        record = {"scale": given["scale"], "out": str(given["out"]), "figures": figures, "claims": claims}
-        echo(json.dumps(record))
+        about = {"scale": given["scale"], "seed": chosen, "out": str(given["out"])}
+        echo(json.dumps({**about, "figures": figures, "claims": claims}))
 
-    threads = whole("workers", workers)
+    threads, chosen = whole("workers", workers), seed_of(seed)
     with watching("reproduce: runs", given["out"], answer) as watched:
-        sections = run(target, workers=threads, **watched, **given)
+        sections = run(target, workers=threads, seed=chosen, **watched, **given)
     echo(f"written: {given['out']}/report.html, figures/, data/", err=True)
     if any(finding.fails for section in sections for finding in section.findings):
         raise click.exceptions.Exit(NO)

@@ -210,6 +210,15 @@ def ratio(above: Estimate, below: Estimate) -> Estimate:
     return Estimate(value, error, _together(*parts))
 
 
+def ratio_to(ours: Estimate, number: float) -> Estimate:
+    """An estimate over a number that has no error.
+
+    >>> ratio_to(Estimate(10.0, 0.5, 20), 5.0)
+    Estimate(value=2.0, error=0.1, runs=20)
+    """
+    return Estimate(ours.value / number, ours.error / abs(number), ours.runs)
+
+
 def difference(a: Estimate, b: Estimate) -> Estimate:
     """a - b."""
     runs = _together((a.error, a.runs), (b.error, b.runs))
@@ -255,13 +264,21 @@ def within(ours: Estimate, target: float, share: float, name: str = "") -> Part:
     >>> within(Estimate(1.05, 0.01), 1.0, 0.1).verdict, within(Estimate(1.05, 0.03), 1.0, 0.1).verdict
     ('reproduced', 'cannot be decided')
     """
-    away, margin = abs(ours.value / target - 1.0), ours.margin / target
-    if away + margin <= share:
+    return between(ours, target * (1.0 - share), target * (1.0 + share), name)
+
+
+def between(ours: Estimate, low: float, high: float, name: str = "") -> Part:
+    """Whether an estimate is from ``low`` to ``high``, beyond its margin.
+
+    >>> between(Estimate(7.0, 0.1), 5.0, math.inf).verdict, between(Estimate(4.0, 0.1), 5.0, 9.0).verdict
+    ('reproduced', 'not reproduced')
+    """
+    inside = min(ours.value - low, high - ours.value)  # negative outside
+    if inside >= ours.margin:
         return Part(name, REPRODUCED, str(ours))
-    if away - margin > share:
+    if -inside > ours.margin:
         return Part(name, NOT_REPRODUCED, str(ours))
-    room = Estimate(abs(away - share), ours.error / target, ours.runs)
-    return Part(name, UNDECIDED, str(ours), runs_needed(room))
+    return Part(name, UNDECIDED, str(ours), runs_needed(Estimate(abs(inside), ours.error, ours.runs)))
 
 
 def compare(lower: Estimate, higher: Estimate) -> Judgement:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -22,7 +21,7 @@ from dpbandits.experiments.claims import (
 )
 from dpbandits.plotting import Line, Panel
 from dpbandits.simulation import Trace
-from dpbandits.types import Floats
+from dpbandits.types import Bools, Floats
 
 EARLIEST = 1e-3  # share of our horizon: no earlier round is considered
 FINE = 2000  # points of the interpolated curve
@@ -60,10 +59,31 @@ class Printed(NamedTuple):
 
     def horizons(self) -> Floats:
         """The horizons at which our ratio, interpolated between checkpoints, is printed like this."""
-        t, ours = self.curve()
+        t, _ = self.curve()
         fine = np.geomspace(t[0], t[-1], FINE)
-        values = np.interp(np.log(fine), np.log(t), [one.value for one in ours])
-        return np.asarray(fine[(values >= self.low) & (values <= self.high)])
+        return np.asarray(fine[self.met(fine)])
+
+    def met(self, horizons: Floats) -> Bools:
+        """At which of these horizons our ratio is printed like this."""
+        value, _, _ = self._between(horizons)
+        return np.asarray((value >= self.low) & (value <= self.high))
+
+    def sure(self, horizons: Floats) -> Bools:
+        """At which of these horizons our ratio is printed like this, and our error is at most half of the rounding."""
+        _, error, _ = self._between(horizons)
+        return np.asarray(self.met(horizons) & (error <= self.unit / 4))
+
+    def possible(self, horizons: Floats) -> Bools:
+        """At which of these horizons the ratio may be printed like this, as far as our runs can tell."""
+        value, _, margin = self._between(horizons)
+        return np.asarray((value + margin >= self.low) & (value - margin <= self.high))
+
+    def _between(self, horizons: Floats) -> tuple[Floats, Floats, Floats]:
+        """Our ratio at these horizons, its standard error and its margin, interpolated between checkpoints."""
+        t, ours = self.curve()
+        columns = zip(*((one.value, one.error, one.margin) for one in ours), strict=True)
+        value, error, margin = (np.interp(np.log(horizons), np.log(t), column) for column in columns)
+        return value, error, margin
 
     def judged(self, name: str, full: bool) -> Part:
         """Whether our ratio is the printed one at some horizon. The tolerance is the rounding of the print alone.
@@ -106,24 +126,28 @@ def span(horizons: Floats) -> str:
 
 
 def one_horizon(claim: Claim, ratios: Mapping[str, Printed], full: bool) -> Finding:
-    """The finding on a claim that the printed ratios of one paper belong to one horizon."""
-    fits = {name: one.horizons() for name, one in ratios.items()}
-    candidates = np.unique(np.concatenate(list(fits.values()))) if fits else np.array([])
-    best, most = math.nan, list[str]()
-    for horizon in candidates:
-        met = [name for name, found in fits.items() if found.size and found[0] <= horizon <= found[-1]]
-        if len(met) > len(most):
-            best, most = float(horizon), met
-    judged = [one.judged(name, full) for name, one in ratios.items()]
-    shown = "; ".join(f"{name}: {span(found)}" for name, found in fits.items())
-    if len(most) == len(ratios):
-        return claim.single(REPRODUCED, f"{shown}. All are met at {best:.2g} rounds")
-    at = f", at {best:.2g} rounds" if most else ""
-    text = f"{shown}. At most {len(most)} of {len(ratios)} are met at once{at}"
-    undecided = [one for one in judged if one.verdict == UNDECIDED]
-    if undecided and (not full or len(most) + len(undecided) >= len(ratios)):
-        return claim.finding(Part("", UNDECIDED, text, undecided[0].lacks))
-    return claim.single(NOT_REPRODUCED, text)
+    """The finding on a claim that the printed ratios of one paper belong to one horizon.
+
+    They do, if at some horizon each is met and our errors are small. They do not, if at every horizon one of them is
+    clearly missed, and our rounds are enough (``full``).
+    """
+    ends = [one.curve()[0][[0, -1]] for one in ratios.values()]
+    fine = np.geomspace(max(first for first, _ in ends), min(last for _, last in ends), FINE)
+    met = np.sum([one.met(fine) for one in ratios.values()], axis=0)
+    sure = np.all([one.sure(fine) for one in ratios.values()], axis=0)
+    possible = np.all([one.possible(fine) for one in ratios.values()], axis=0)
+    shown = "; ".join(f"{name}: {span(one.horizons())}" for name, one in ratios.items())
+    if sure.any():
+        return claim.single(REPRODUCED, f"{shown}. All are met at {fine[sure][0]:.2g} rounds")
+    at = f", at {fine[met.argmax()]:.2g} rounds" if met.any() else ""
+    text = f"{shown}. At most {met.max()} of {len(ratios)} are met at once{at}"
+    if full and not possible.any():
+        return claim.single(NOT_REPRODUCED, text)
+    lacks = "Only --scale paper plays enough rounds."
+    if full:
+        least = min(ratios.values(), key=lambda one: one.runs)
+        lacks = f"More than {least.runs:,} runs are needed."
+    return claim.finding(Part("", UNDECIDED, text, lacks))
 
 
 def ratio_panel(name: str, title: str, ratios: Mapping[str, Printed]) -> Panel:

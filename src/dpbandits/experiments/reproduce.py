@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dpbandits import __version__
+from dpbandits.checks import seed_of
 from dpbandits.errors import InputError
 from dpbandits.experiments import output
 from dpbandits.experiments.added import cells_for, drawn
@@ -21,7 +23,6 @@ from dpbandits.experiments.work import Watch, fill, traces
 from dpbandits.policies import lookup
 from dpbandits.simulation import Trace
 
-SEED = 0
 QUICK = (
     " These are the settings of the paper's scale. This report is at the quick scale, which has fewer runs and at "
     "most as many rounds; they are listed below."
@@ -32,6 +33,7 @@ def reproduce(
     target: str | None = None,
     *,
     scale: str = "quick",
+    seed: int | None = 0,
     add: Sequence[str | lookup.Factory] = (),
     out: str | Path = "out/reproduce",
     workers: int | None = None,
@@ -42,6 +44,7 @@ def reproduce(
 ) -> list[Section]:
     """Reproduce ``target`` (a paper, ``paper/figure``, or everything); write figures, data and the report to ``out``.
 
+    ``seed`` is that of all simulations; None draws one. Verdicts should not depend on it.
     ``add`` are policies of your own, which are drawn into the figures as more lines; the claims stay the paper's.
     Runs that ``out`` already holds are not simulated again. ``watch`` is called with the progress, and ``answered``
     with the verdicts, before the figures are drawn.
@@ -50,8 +53,9 @@ def reproduce(
     for policy in add:
         lookup.traits(policy)  # refuses what is none, before anything is played
     started = time.perf_counter()
-    settings = {"command": "reproduce", "scale": check_scale(scale), "seed": SEED, "version": __version__}
-    cells = {figure.path: figure.cells(scale) for figure in figures}
+    chosen = seed_of(seed)
+    settings = {"command": "reproduce", "scale": check_scale(scale), "seed": chosen, "version": __version__}
+    cells = {figure.path: seeded(figure.cells(scale), chosen) for figure in figures}
     with engine(cluster, workers) as where, output.open_folder(folder, settings, fresh=fresh) as results:
         fill([cell for each in cells.values() for cell in each.values()], results, where, watch)
         played = {path: traces(each, results) for path, each in cells.items()}
@@ -75,12 +79,17 @@ def reproduce(
     if answered is not None:
         answered(sections)
     for section in sections:
-        caption = f"scale {scale}, seed {SEED}, dpbandits {__version__}"
+        caption = f"scale {scale}, seed {chosen}, dpbandits {__version__}"
         output.write_section(folder, section, played[section.path], caption)
-    facts: dict[str, Any] = {"scale": scale, "seed": SEED, **versions()}
+    facts: dict[str, Any] = {"scale": scale, "seed": chosen, **versions()}
     facts["seconds"] = round(time.perf_counter() - started, 1)
     output.write_report(folder, "Reproduction of " + (target or "four papers"), sections, facts)
     return sections
+
+
+def seeded(cells: Mapping[str, Cell], seed: int) -> dict[str, Cell]:
+    """The cells with this seed."""
+    return {name: replace(cell, simulation=replace(cell.simulation, seed=seed)) for name, cell in cells.items()}
 
 
 def _played(cells: Mapping[str, Cell], results: Results, where: Engine, watch: Watch | None) -> dict[str, Trace]:

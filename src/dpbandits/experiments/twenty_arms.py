@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
+from dpbandits.experiments.claims import Estimate, Part, between, ratio
+
 BERNOULLI, MIXED = "@ren2020-bernoulli", "@ren2020-mixed"
 SWEEP = (0.2, 0.5, 1.0, 2.0)
 HORIZON = {"quick": 10**6, "paper": 10**7}
-RUNS = {"quick": 10, "paper": 50}  # the papers' 50 for whatever has a printed ratio
-L_RUNS = {"quick": 6, "paper": 20}  # for epsilons without a printed ratio
+RUNS = {"quick": 6, "paper": 50}  # the papers' 50
+CHEAP_RUNS = {"quick": 10, "paper": 300}  # where a printed ratio or its limit asks for more, and a run is cheap
+L_RUNS = {"quick": 10, "paper": 150}  # the same where a run draws noise in every round
 LIMITS = {("b", 2.0): 1.7241, ("l", 2.0): 9.0, ("b", 0.2): 100.67, ("l", 0.2): 441.0}  # coth(ε/2)^2 and (1 + 4/ε)^2
 
 TOLERANCE = "the rounding of the print, half a unit of its second digit; our error must be small against it"
 MEASURED = "the ratio of mean regrets against rounds: is it the printed one at some horizon? The horizon is not printed"
 ONE_HORIZON = "the horizons at which each ratio is printed like this, interpolated between checkpoints"
 ORDER = "three standard errors of the difference"
+MUCH_LARGER, NOT_FAR = 5.0, 3.0  # how the papers' "much larger" and "not far away" are read
+LARGER = "ratio at epsilon 0.2 over ratio at epsilon 2, at the horizon"
+AS_MUCH_LARGER = f"'much larger' is read as at least {MUCH_LARGER:g} times, beyond three standard errors"
+AS_NOT_FAR = f"'not far away' is read as at most {NOT_FAR:g} times as large, beyond three standard errors"
+
+
+def grown(ratios: Mapping[str, tuple[Estimate, float]]) -> list[Part]:
+    """Whether the ratio of B and of L to UCB is much larger at epsilon 0.2 than at 2."""
+    return [
+        between(ratio(ratios[f"{kind}, ε = 0.2"][0], ratios[f"{kind}, ε = 2"][0]), MUCH_LARGER, math.inf, kind)
+        for kind in "BL"
+    ]
+
+
+def near_limits(ratios: Mapping[str, tuple[Estimate, float]]) -> list[Part]:
+    """Whether the limits at epsilon 0.2 are at most three times our ratios."""
+    found = []
+    for kind in "BL":
+        ours, limit = ratios[f"{kind}, ε = 0.2"]
+        one = between(ours, limit / NOT_FAR, math.inf, kind)
+        found.append(one._replace(ours=f"{ours} (the limit is {limit:.4g})"))
+    return found

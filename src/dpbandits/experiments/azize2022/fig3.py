@@ -24,7 +24,7 @@ from dpbandits.simulation import Trace
 
 TITLE = "Figure 3: lower bounds and regret of AdaP-KLUCB against ε"
 SETTINGS = (
-    "As printed: 10^7 rounds, 20 runs (here 100, as a run takes a millisecond), epsilon from 0.05 to 10. The values of "
+    "As printed: 10^7 rounds, 20 runs (here 100, as runs are cheap), epsilon from 0.05 to 10. The values of "
     "epsilon in between are not printed. The sharper lower bound of Azize, Wu, Honda, Orabona, Ito & Basu 2025 is also "
     "drawn."
 )

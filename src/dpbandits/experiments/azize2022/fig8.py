@@ -13,7 +13,7 @@ from dpbandits.simulation import Trace
 TITLE = "Figure 8: regret over time in C1 at ε = 1 for several alpha"
 SETTINGS = (
     "10^7 rounds. The values of alpha are illegible in the paper: 1, 2, 3.1 and 5 are used. The paper averages 20 "
-    "runs; here 100, as a run takes a millisecond."
+    "runs; here 100, as runs are cheap."
 )
 ARMS, EPSILON = "@azize2022-c1", 1.0
 ALPHAS = (1.0, 2.0, 3.1, 5.0)

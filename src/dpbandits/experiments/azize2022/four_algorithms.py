@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dpbandits.experiments import theorems
 from dpbandits.experiments.azize2022.fig2 import LABELS, ORDER, cell
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import Claim, Finding, orderings, ratio, regret, within
@@ -11,13 +12,18 @@ from dpbandits.experiments.panels import Panel, regrets
 from dpbandits.simulation import Trace
 
 SETTINGS = (
-    "As printed: 10^7 rounds, 20 runs (1,000 where a run takes a millisecond), alpha = 3.1, beta = 1/T, gamma = 0.1. "
+    "As printed: 10^7 rounds, 20 runs (1,000 where runs are cheap), alpha = 3.1, beta = 1/T, gamma = 0.1. "
     "DP-UCB is Mishra & Thakurta's, as in Figure 2."
 )
 EPSILONS = (0.1, 0.25, 0.5, 1.0)
 SAME_WITHIN = 0.1
 BETTER = "DP-SE is better at epsilon 0.1: its first epochs are shorter than AdaP's first useful episodes."
 LONGER = {"": "At epsilon 0.1 the privacy term decides how long DP-SE's first epochs are."}
+MORE_EPISODES = (
+    "Episodes double, so regret takes few values, and at epsilon 0.25 AdaP-UCB often needs one episode more."
+)
+THEOREMS = {"adap-ucb": ("adap-ucb-printed", "adap-ucb-minimax-printed"), "adap-klucb": ("adap-klucb-printed",)}
+SIMILAR = 0.25
 EPSILON_DEPENDENT = ("adap-klucb", "adap-ucb", "private-ucb")
 
 
@@ -55,6 +61,21 @@ def score_of(
         "'the same' is read as within 10 %, beyond three standard errors",
         known.get("dp-se", {}),
     )
+    similar = Claim(
+        "similar",
+        f"AdaP-UCB and AdaP-KLUCB achieve similar regret in {name}.",
+        f"Appendix G.2, Fig. {figure}",
+        "regret of AdaP-UCB over that of AdaP-KLUCB at the horizon, at each epsilon",
+        "'similar' is read as within a quarter, beyond three standard errors",
+        known.get("similar", {}),
+    )
+    bounded = Claim(
+        "theorems",
+        f"The regret of AdaP-UCB and of AdaP-KLUCB is at most what the theorems say (in {name}).",
+        "Section 4, Theorems 7 and 8; Appendix E.4, Theorem 12",
+        theorems.MEASURED,
+        theorems.TOLERANCE,
+    )
     final = {key: regret(trace) for key, trace in traces.items()}
     rivals = {
         f"{LABELS[rival]}, ε = {e:g}": (final[f"adap-klucb:{e:g}"], final[f"{rival}:{e:g}"])
@@ -69,6 +90,20 @@ def score_of(
         orderings(lowest, rivals),
         orderings(falls, dependence),
         same.finding(within(spread, 1.0, SAME_WITHIN)._replace(ours=ours)),
+        similar.finding(
+            *(
+                within(ratio(final[f"adap-ucb:{e:g}"], final[f"adap-klucb:{e:g}"]), 1.0, SIMILAR, f"ε = {e:g}")
+                for e in EPSILONS
+            )
+        ),
+        bounded.finding(
+            *(
+                theorems.below_theorem(f"{bound}, ε = {e:g}", traces[f"{policy}:{e:g}"], bound)
+                for policy, bounds in THEOREMS.items()
+                for bound in bounds
+                for e in EPSILONS
+            )
+        ),
     ]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from dpbandits.bounds import LinearProblem, Problem, central, linear
+from dpbandits.environments import Arms
 from dpbandits.errors import MissingExtraError
 from dpbandits.experiments.azize2022.fig2 import HORIZON, MEANS
 from dpbandits.experiments.azize2022.four_algorithms import EPSILONS
@@ -56,6 +57,29 @@ LINEAR = Claim(
     "the epsilon from which on the printed bound is constant, found by bisection, in two dimensions",
     "one part in a million",
 )
+DIMENSION = Claim(
+    "linear-dimension",
+    "The threshold between the regimes of linear bandits decreases as the dimension increases.",
+    "Section 3, remarks after Theorem 5",
+    "the epsilon from which on the minimax bound is constant, in 2 and in 4 dimensions, as printed and as corrected",
+    "smaller in 4 dimensions",
+    known={"corrected": "The d in the printed exponent is superfluous. Without it the threshold is 1/(3 sqrt T)."},
+)
+BERNOULLI = Claim(
+    "bernoulli",
+    "For Bernoulli rewards the TV-distinguishability gap t is the gap, and the KL one, d, is at least 2 gap^2.",
+    "Section 3, consequence 2 of Theorem 3",
+    "both for each worse arm of C1 to C4, computed",
+    "t to one part in a million",
+)
+REGIMES = Claim(
+    "regimes",
+    "The problem-dependent bound is that without privacy from epsilon = d / (6 t) on.",
+    "Section 3, consequence 3 of Theorem 3",
+    "the epsilon from which on the bound is constant, found by bisection, for two arms 0.8 and 0.1",
+    "one part in a million",
+)
+ENVIRONMENTS = ("c1", "c2", "c3", "c4")
 
 
 def cells(scale: str) -> dict[str, Cell]:
@@ -74,6 +98,42 @@ def _printed(arms: int, horizon: int, epsilon: float) -> float:
 
 def _linear_printed(epsilon: float) -> float:
     return linear.linear_minimax_lower_printed(LinearProblem(ACTIONS, PARAMETER, HORIZON, epsilon)).value or 0.0
+
+
+def _linear_edge(dimension: int, corrected: bool) -> float:
+    theorem = linear.linear_minimax_lower if corrected else linear.linear_minimax_lower_printed
+    unit = tuple(tuple(float(i == j) for j in range(dimension)) for i in range(dimension))
+    parameter = (1.0, *(0.2,) * (dimension - 1))
+    return edge(lambda epsilon: theorem(LinearProblem(unit, parameter, HORIZON, epsilon)).value or 0.0)
+
+
+def _dimension() -> Finding:
+    parts = []
+    for corrected in (False, True):
+        two, four = (_linear_edge(dimension, corrected) for dimension in (2, 4))
+        verdict = REPRODUCED if four < two * (1 - 1e-6) else NOT_REPRODUCED
+        parts.append(Part("corrected" if corrected else "printed", verdict, f"{two:.4g} and {four:.4g}"))
+    return DIMENSION.finding(*parts)
+
+
+def _bernoulli() -> Finding:
+    parts = []
+    for name in ENVIRONMENTS:
+        problem = Problem.on(Arms.of(f"@azize2022-{name}"), HORIZON, epsilon=1.0)
+        gaps = dict(zip(problem.worse, problem.gaps, strict=True))
+        equal = all(math.isclose(problem.tv_gap(arm), gap, rel_tol=1e-6) for arm, gap in gaps.items())
+        least = min(problem.kl_gap(arm) / (2 * gap * gap) for arm, gap in gaps.items())
+        text = f"t {'is' if equal else 'is not'} the gap, d is at least {least:.4g} times 2 gap^2"
+        parts.append(Part(name.upper(), REPRODUCED if equal and least >= 1 else NOT_REPRODUCED, text))
+    return BERNOULLI.finding(*parts)
+
+
+def _regimes() -> Finding:
+    def bound(epsilon: float) -> float:
+        return central.dp_lower(Problem.bernoulli([0.8, 0.1], HORIZON, epsilon=epsilon)).value or 0.0
+
+    problem = Problem.bernoulli([0.8, 0.1], HORIZON, epsilon=1.0)
+    return _equal(REGIMES, edge(bound), problem.kl_gap(1) / (6.0 * problem.tv_gap(1)))
 
 
 def edge(bound: Callable[[float], float]) -> float:
@@ -120,6 +180,9 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
         _equal(THRESHOLD, meet, 131 / 27 * math.sqrt((arms - 1) / HORIZON)),
         _example(),
         _equal(LINEAR, edge(_linear_printed), 1.0 / (3.0 * len(PARAMETER) * math.sqrt(HORIZON))),
+        _dimension(),
+        _bernoulli(),
+        _regimes(),
     ]
 
 

@@ -11,17 +11,13 @@ from dpbandits.bounds import level_cost
 from dpbandits.environments import Levels, NormalLevels
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import (
-    NOT_REPRODUCED,
-    REPRODUCED,
-    UNDECIDED,
     Claim,
     Estimate,
     Finding,
-    Part,
+    between,
     only_in_full,
     orderings,
     regret,
-    runs_needed,
 )
 from dpbandits.experiments.heldp.fig1 import DISCRETE, NAMES, NORMAL, THRESHOLDS, population_cells
 from dpbandits.experiments.panels import Line, Panel, title_of
@@ -102,7 +98,9 @@ def r_squared(traces: Mapping[str, Trace]) -> Estimate:
 def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     """The verdicts."""
     ours = r_squared(traces)
-    first = only_in_full(R2.finding(_near(ours)), HORIZON[scale] == HORIZON["paper"])
+    first = only_in_full(
+        R2.finding(between(ours, PRINTED - MATTERS, PRINTED + MATTERS)), HORIZON[scale] == HORIZON["paper"]
+    )
     v, pairs = values(), {}
     for levels, thresholds in THRESHOLDS.items():
         for kind in NAMES:
@@ -113,15 +111,6 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
                     pair = (regret(traces[names[best]]), regret(traces[names[least]]))
                     pairs[f"{NAMES[kind]}, {levels}, {best:g} against {least:g}"] = pair
     return [first, orderings(CHOICE, pairs)]
-
-
-def _near(ours: Estimate) -> Part:
-    """Whether R^2 is at most 0.001 away from the printed one."""
-    if abs(ours.value - PRINTED) + ours.margin <= MATTERS:
-        return Part("", REPRODUCED, str(ours))
-    if abs(ours.value - PRINTED) - ours.margin > MATTERS:
-        return Part("", NOT_REPRODUCED, str(ours))
-    return Part("", UNDECIDED, str(ours), runs_needed(Estimate(MATTERS, ours.error, ours.runs)))
 
 
 def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:

@@ -1,0 +1,91 @@
+"""No number in docs is typed: tables of measured regrets come from a tool, and a cell of each is computed again."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from dpbandits.simulation import simulate_all
+
+ROOT = Path(__file__).parents[2]
+
+
+def tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+MEASURED, PAPERS, SEEDS = tool("measured"), tool("papers_pages"), tool("seeds")
+#: A cell of each table that takes about a second.
+AGAIN = {
+    "users": ("1", "`adap-klucb`"),
+    "logistic": ("normal, means 0.9, 0.4, 0.4, sd 1", "logistic, `ldp-imed-bs`, epsilon 1"),
+    "ranges": ("normal, means 22, 20, 20, sd 3, 16 to 32", "`ldp-imed-b`, epsilon 4"),
+    "local": ("0.9 and 0.6, 1", "k = 0"),
+    "piecewise": ("8", "narrow: `ldp-imed-b`"),
+    "piecewise-tails": ("4", "k = 0"),
+    "central": ("0.9 and 0.6, 1", "`dp-klucb`"),
+    "covered": ("100,000", "as published"),
+    "levels": ("`heldp-weighted-b`", "k = 0"),
+    "best-arm": ("1, 0; 1", "`dp-tt`"),
+}
+
+
+def shown(name: str) -> dict[tuple[str, str], str]:
+    """The cells of a table, as the page shows them."""
+    table = MEASURED.TABLES[name]
+    text = (ROOT / "docs" / table.page).read_text()
+    assert text.count(MEASURED.begin(name)) == 1
+    block = text[text.index(MEASURED.begin(name)) :].split(MEASURED.END)[0]
+    assert f"{table.runs:,} runs of each cell, seed {table.seed}." in block
+    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in block.splitlines() if line[:2] == "| "]
+    assert rows[0] == [table.first, *table.columns]
+    return {(row[0], column): cell for row in rows[1:] for column, cell in zip(rows[0][1:], row[1:], strict=True)}
+
+
+def on_pages() -> list[str]:
+    """The tables that pages have markers for."""
+    texts = [page.read_text() for page in sorted((ROOT / "docs").rglob("*.md"))]
+    return [name for text in texts for name in re.findall("<!-- measured (.+?):", text)]
+
+
+@pytest.mark.parametrize("name", on_pages())
+def test_a_table_has_every_cell(name: str) -> None:
+    assert list(shown(name)) == list(MEASURED.TABLES[name].cells())
+
+
+def test_every_marker_belongs_to_a_table() -> None:
+    assert len(on_pages()) == len(set(on_pages())) >= 2
+    assert set(on_pages()) <= set(MEASURED.TABLES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", on_pages())
+def test_a_cell_is_computed_again(name: str) -> None:
+    table = MEASURED.TABLES[name]
+    trace = simulate_all(table.simulation(*AGAIN[name]), runs=table.runs)
+    assert table.shown(MEASURED.numbers(trace)) == shown(name)[AGAIN[name]]
+
+
+@pytest.mark.parametrize("paper", PAPERS.papers())
+def test_settings_and_theorems_of_a_paper_are_those_of_the_package(paper: str) -> None:
+    text = (ROOT / "docs" / "papers" / f"{paper}.md").read_text()
+    assert PAPERS.without_runs(text, paper) == text
+
+
+def test_the_page_says_that_no_verdict_depends_on_the_seed() -> None:
+    text = (ROOT / "docs" / "papers" / "README.md").read_text()
+    block = text[text.index(SEEDS.BEGIN) :].split(SEEDS.END)[0]
+    rows = [line.split(" | ") for line in block.splitlines() if line.startswith(("| quick", "| paper"))]
+    assert "| quick" in {row[0] for row in rows}
+    assert all(row[5] == "0" for row in rows)
+    assert "depends on the seed" not in block
