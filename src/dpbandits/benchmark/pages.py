@@ -56,8 +56,7 @@ def section(found: Sequence[Scores], tails: Scores, size: Scale) -> Section:
     shown += [_scores(scores) for scores in reversed(found)]
     shown += [_win_map(last), *_tails(tails), _means(last)]
     settings = (
-        f"{len(track.problems)} problems, {', '.join(map(said, track.settings))}, {size.horizon:,} rounds "
-        f"({size.slow_horizon:,} for policies that work on every arm in every round), seed {SEED}, "
+        f"{len(track.problems)} problems, {', '.join(map(said, track.settings))}, {_rounds(size)}, seed {SEED}, "
         f"runs by cost: {_runs(size)}. Policies that need a horizon are made for the longest one."
     )
     return Section(f"benchmark/{track.name}", track.title, f"problem set {SET_VERSION}", settings, {}, shown)
@@ -180,8 +179,7 @@ def markdown(found: Sequence[Scores], tails: Sequence[Scores], facts: dict[str, 
         "badly the worst runs go. `dpbandits benchmark --add module:function` plays your own beside them, and",
         "[the policies' page](papers/strongest.md) says what is proved of each.",
         "",
-        f"Problem set {SET_VERSION}, scale `{facts['scale']}`, {size.horizon:,} rounds "
-        f"({size.slow_horizon:,} for policies that work on every arm in every round), seed {facts['seed']}, "
+        f"Problem set {SET_VERSION}, scale `{facts['scale']}`, {_rounds(size)}, seed {facts['seed']}, "
         f"dpbandits {facts['dpbandits']}.",
         f"Runs of each policy in each cell, by what a simulated round costs: {_runs(size)}; {size.tail_runs:,} runs of "
         f"{TAIL_HORIZON:,} rounds for the tails, or as many as their tables say.",
@@ -283,3 +281,9 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _runs(size: Scale) -> str:
     return ", ".join(f"{WORDS[cost]} {runs}" for cost, runs in size.runs.items())
+
+
+def _rounds(size: Scale) -> str:
+    if size.slow_horizon == size.horizon:
+        return f"{size.horizon:,} rounds"
+    return f"{size.horizon:,} rounds ({size.slow_horizon:,} for policies that work on every arm in every round)"

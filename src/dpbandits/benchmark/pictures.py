@@ -85,6 +85,8 @@ def _square(ax: Axes, column: int, row: int, here: list[CellScore], colour: str)
 
 def _tails(tails: Scores, folder: Path, caption: str) -> list[Path]:
     """A row for each policy: the median, the mean, and how far the worst runs reach."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     parts = {cell: tails.in_cell(*cell) for cell in tails.track.tails}
     parts = {cell: here for cell, here in parts.items() if here}
     figure, axes = new_figure(len(parts), 1, (WIDTH, 0.9 + 0.24 * max(map(len, parts.values()))))
@@ -92,12 +94,15 @@ def _tails(tails: Scores, folder: Path, caption: str) -> list[Path]:
         for row, entry in enumerate(here):
             _bar(ax, row, entry, labelled=row == 0)
         ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_ylim(len(here) - 0.4, -0.6)
         ax.set_yticks(range(len(here)), [entry.policy for entry in here])
         ax.grid(False, axis="y")
         ax.set_title(f"{problem}, {said(setting)}: regret in {tails.horizon:,} rounds", fontsize=9)
     handles, labels = axes[0].get_legend_handles_labels()
-    note = f"Red: some runs lost more than {TAIL:g} times the median. {caption}"
+    note = f"Orange: some runs lost more than {TAIL:g} times the median. {caption}"
     style: dict[str, Any] = {"frameon": False, "fontsize": 7, "ncols": 4, "title": note, "title_fontsize": 7}
     figure.legend(handles, labels, loc="outside lower center", columnspacing=1, **style)
     runs = max(entry.runs for here in parts.values() for entry in here)
