@@ -139,3 +139,11 @@ def test_an_unknown_track_or_scale_is_refused() -> None:
         benchmark(tracks=["middle"])
     with pytest.raises(InputError, match="scale"):
         benchmark(scale="huge")
+
+
+def test_the_page_of_the_documentation_is_of_this_problem_set_and_has_every_policy() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    assert f"Problem set {public.SET_VERSION}, scale `standing`" in text
+    assert not [name for name in lookup.names() if f"| `{name}` |" not in text]
+    for track in TRACKS:
+        assert f"](figures/benchmark/wins-{track.name}.png)" in text

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from dpbandits.audit.witness import Event, Play, Stage, Witness, changed_to
 from dpbandits.policies.policy import Policy
+from dpbandits.protocols import NO_LINE
 
 __all__ = ["find"]
 
@@ -28,16 +29,19 @@ def find(policy: Policy, epsilon: float, delta: float, *, several: bool) -> Witn
     """
     stage, worst = Stage(policy), delta * (1.0 + 1e-6)
     found: Witness | None = None
-    for rewards, value, side in itertools.product(([0.0] * ROUNDS, [1.0] * ROUNDS), (0.0, 1.0), (FAR, -FAR)):
+    rounds = min(ROUNDS, policy.horizon or ROUNDS)
+    for rewards, value, side in itertools.product(([0.0] * rounds, [1.0] * rounds), (0.0, 1.0), (FAR, -FAR)):
         first = stage.play(rewards, [side])
-        for start in range(_length(first)) if value != rewards[0] else ():
+        stands = first.events[0].value[2] == NO_LINE  # otherwise a number may end the stint
+        for start in range(min(_length(first), rounds)) if value != rewards[0] else ():
             changed = range(start, min(start + stage.rewards_per_user, _length(first)))
             other = changed_to(rewards, changed, value)
             second = stage.play(other, [1.0], first.numbers)
             costs = _costs(first, second)
             if costs is None or not first.certain or not second.certain:
                 continue
-            needed, numbers = least_delta(epsilon, costs if several else costs[:1])
+            costs = costs if several and stands else costs[:1]
+            needed, numbers = least_delta(epsilon, costs)
             if needed > worst:
                 stage.check_repeatable(rewards, other, first, [side])
                 worst = needed
@@ -70,7 +74,7 @@ def _sum(costs: Sequence[float], most: int) -> float:
 
 
 def _length(play: Play) -> int:
-    """The rounds of the first stint that were played."""
+    """The rounds of the first stint."""
     return int(min(play.events[0].value[1], ROUNDS))
 
 
@@ -80,10 +84,10 @@ def _opening(play: Play) -> list[Event]:
 
 
 def _costs(one: Play, two: Play) -> list[float] | None:
-    """By how many scales each noisy number moves away from the other; None if something plain differs."""
+    """By how many scales each noisy number moves to the side that is shown; None if something plain differs."""
     first, second = _opening(one), _opening(two)
     alike = [a.what == b.what and (a.value is None) == (b.value is None) for a, b in zip(first, second, strict=False)]
     if len(first) != len(second) or not all(alike) or one.chance or two.chance:
         return None
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if a.value is None]
-    return [b.density - a.density for a, b in pairs if b.density - a.density > 1e-9]
+    return [max(0.0, b.density - a.density) for a, b in pairs]

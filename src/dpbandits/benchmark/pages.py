@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbandits.benchmark.pictures import said
 from dpbandits.benchmark.problems import PROBLEMS, SEED, SET_VERSION, TAIL_HORIZON, UNBOUNDED, Challenge, Scale
-from dpbandits.benchmark.scores import TAIL, Scores
+from dpbandits.benchmark.scores import TAIL, CellScore, Scores
 from dpbandits.experiments.panels import Line, Panel, Table
 from dpbandits.experiments.report import Section
 from dpbandits.formats import amount
@@ -111,6 +111,12 @@ def _scores(scores: Scores) -> Table:
     return Table(f"scores-{scores.horizon}", title, list(COLUMNS), _rows(scores), f"{title}. {NOTES}")
 
 
+def _mean(entry: CellScore) -> str:
+    """The mean with its standard error, where runs differ."""
+    differ = entry.stderr > 1e-9 * abs(entry.mean)
+    return f"{amount(entry.mean)} ± {float(f'{entry.stderr:.2g}'):g}" if differ else amount(entry.mean)
+
+
 def _tails(tails: Scores) -> list[Table]:
     """How badly runs go, in each of the cells for tails."""
     columns = ["policy", "runs", "mean", "median", "99 %", "99.9 %", "largest", "disasters"]
@@ -121,7 +127,7 @@ def _tails(tails: Scores) -> list[Table]:
             [
                 entry.policy,
                 f"{entry.runs:,}",
-                f"{entry.mean:.4g} ± {entry.stderr:.2g}",
+                _mean(entry),
                 *map(amount, (entry.median, entry.q99, entry.q999, entry.largest)),
                 f"{10_000 * entry.disasters:.3g}",
             ]
@@ -262,11 +268,11 @@ def _short(found: Sequence[Scores], tails: Sequence[Scores]) -> list[str]:
 
 
 def _problems(problems: Sequence[Challenge]) -> list[str]:
-    rows = []
+    lines = []
     for p in problems:
         clipped = f", range [{p.reward_range[0]:g}, {p.reward_range[1]:g}]" if p.reward_range else ""
-        rows.append([p.name, f"`{p.text}`{clipped}", p.why])
-    return _table(["problem", "arms", "why"], rows)
+        lines.append(f"* **{p.name}**: {p.why}: `{p.text}`{clipped}")
+    return lines
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
