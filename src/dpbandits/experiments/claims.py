@@ -199,14 +199,16 @@ def _slopes(trace: Trace, since: float) -> Floats:
 
 
 def ratio(above: Estimate, below: Estimate) -> Estimate:
-    """The quotient of two estimates, with its standard error to first order.
+    """The quotient of two estimates, with its standard error to first order; infinite where the divisor is 0.
 
-    >>> ratio(Estimate(10.0, 0.3), Estimate(5.0, 0.2))[:2]
-    (2.0, 0.1)
+    >>> ratio(Estimate(10.0, 0.3), Estimate(5.0, 0.2))[:2], ratio(Estimate(10.0, 0.3), Estimate(0.0, 0.0))[:2]
+    ((2.0, 0.1), (inf, 0.0))
     """
+    if below.value == 0.0:
+        return Estimate(math.inf, 0.0, min(above.runs, below.runs))
     value = above.value / below.value
-    error = abs(value) * math.hypot(above.error / above.value, below.error / below.value)
-    parts = ((above.error / above.value, above.runs), (below.error / below.value, below.runs))
+    parts = [(one.error / one.value if one.value else 0.0, one.runs) for one in (above, below)]
+    error = math.hypot(above.error, value * below.error) / abs(below.value)
     return Estimate(value, error, _together(*parts))
 
 
