@@ -39,6 +39,16 @@ def test_new_answers_beside_old_ones(client: TestClient) -> None:
     assert client.get("/v1/experiments/shop/export.csv").text.count(",used,") == 40
 
 
+def test_an_answer_that_fills_the_cap_may_come_again(client: TestClient) -> None:
+    create(client, max_responses_per_user=1)
+    token, other = (decide(client, user="ann")["token"] for _ in range(2))
+    assert [respond(client, token, response) for response in (1, 1, 0, 1)] == [
+        "accepted", "duplicate", "conflict", "duplicate",
+    ]  # fmt: skip
+    assert respond(client, other, 1) == "invalid"
+    assert folded(client)["users"]["epsilon"]["1.0"] == "1"
+
+
 def test_no_noise_is_drawn_in_vain(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where noise may be drawn, earlier answers are looked for first: whatever is drawn is stored."""
     create(embedded, "central", policy="adap-ucb")

@@ -170,7 +170,7 @@ class Embedded:
         looks = self._doubts or any(self._draws(job) for job in jobs)
         try:
             return self._commit_work(driver, jobs, looks=looks)
-        except _AnsweredBefore:
+        except _LookFirst:
             return self._commit_work(driver, jobs, looks=True)
 
     def _draws(self, job: Ask | Tell | Tick) -> bool:
@@ -200,8 +200,8 @@ class Embedded:
         return answers
 
 
-class _AnsweredBefore(Exception):  # noqa: N818  # it is caught, and no error
-    """An answer that was stored as new is not."""
+class _LookFirst(Exception):  # noqa: N818  # it is caught, and no error
+    """An answer that was taken for new is not, or may not be."""
 
 
 class _Work:
@@ -295,6 +295,8 @@ class _Work:
         number, arm = token.experiment, token.arm
         run = self.books.runs[number]
         if token.user and self.full(run, token.user):
+            if not self.looks:
+                raise _LookFirst  # it may be one of those that filled it
             rows.count(number, arm, REFUSED)
             return CAPPED
         outcome = self.outcome(run, item)
@@ -363,7 +365,7 @@ class _Work:
                 (state.version, run.draws + drawn, run.changed + 1, rows.at, sealed, number),
             )
         if rows.write(self.cursor, embedded=True) < len(rows.answers):
-            raise _AnsweredBefore
+            raise _LookFirst
         return changed
 
 
