@@ -43,7 +43,7 @@ def dp_ucb_int(
     ``delta`` of 0. The release at n rewards has Laplace noise of scale n^(v/2-1), 1 < v <= 1.5.
 
     Its expected regret grows almost linearly. The index has no term for the noise of a stored release, so a very low
-    first release of the best arm locks it out in rare runs, and these decide the mean, as the second example shows.
+    first release of the best arm locks it out in rare runs, and these decide the mean, as the first example shows.
     The regret bound of Theorem 3.5 is refuted by this: docs/papers/tossou2016.md has the shares and the means.
     ``cover_noise`` replaces the bonus by the largest shift that sampling and noise together explain at
     1.5 log((t+1)/n). A lock-out then ends by itself, and is longer than t with probability of about (t/n)^-1.5; a usual
@@ -54,13 +54,13 @@ def dp_ucb_int(
     most ``horizon`` rounds.
 
     >>> import dpbandits as dp
-    >>> trace = dp.simulate("dp-ucb-int", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
-    >>> round(trace.final_regret.mean())
-    89
     >>> lost = dp.simulate("dp-ucb-int", arms="0.9,0.6", epsilon=1, horizon=20_000, runs=2000, seed=0).final_regret
     >>> locked_out = lost > 10 * sorted(lost)[1000]
     >>> [round(float(x), 4) for x in (locked_out.mean(), lost[locked_out].sum() / lost.sum())]  # few runs, much regret
     [0.0065, 0.2323]
+    >>> trace = dp.simulate("dp-ucb-int", arms="0.9,0.6", epsilon=1, horizon=10_000, runs=10, seed=0)
+    >>> round(trace.final_regret.mean())
+    89
     """
     curator = Interval.start(
         arms, epsilon=epsilon, delta=delta, v=v, schedule=schedule, horizon=horizon, cover_noise=cover_noise
