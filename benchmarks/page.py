@@ -137,7 +137,7 @@ def main() -> None:
         ("frames that took more than 25 ms meanwhile", f"{100 * slow:.1f} %", "", True),
     ]
     lines = [
-        f"Medians of {TRIES}; 2 cores, {load} processes wanted to run at the end.\n",
+        f"Medians of {TRIES}; 2 cores; processes that wanted to run at the end: {load}.\n",
         "| | measured | target | |\n|---|---|---|---|",
         *(f"| {a} | {b} | {c} | {('holds' if ok else '**missed**') if c else ''} |" for a, b, c, ok in rows),
     ]

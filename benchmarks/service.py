@@ -363,7 +363,7 @@ def main() -> None:
         print(row, file=sys.stderr)
     pair = [] if given.without_postgresql else workers(given.seconds)
     load = os.getloadavg()[1]
-    others = f"{os.cpu_count()} cores, and {load:.0f} processes wanted to run, those of this benchmark among them"
+    others = f"{os.cpu_count()} cores; processes that wanted to run, those of this benchmark among them: {load:.0f}"
     runs = f"{ROUNDS} rounds of {given.seconds:g} seconds each, in turns; p99 of the worst"
     made = f"{CONNECTIONS} connections; {runs}; {others}.\n\n{table(rows, pair)}"
     print(made)
