@@ -37,7 +37,7 @@ class RangeFinder:
     ``smallest`` to ``largest`` in size, of either sign. Each answer is epsilon-private on its own (local, pure). A user
     who gives a reward to a policy as well has given two.
 
-    >>> finder = RangeFinder("1", users=4000)
+    >>> finder = RangeFinder("8", users=4000)
     >>> while not finder.done:
     ...     threshold = finder.ask()
     ...     finder.tell(finder.device().respond(100.0))
