@@ -1,4 +1,4 @@
-"""No number in docs is typed: tables of measured regrets come from a tool, and a cell of each is computed again."""
+"""Tables of measured regrets that have markers come from a tool, and a cell of each is computed again."""
 
 from __future__ import annotations
 
