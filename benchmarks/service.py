@@ -30,10 +30,15 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from dpbandits.service.books import new_decision
+from dpbandits.service.rows import ANSWERS
+from dpbandits.service.store import Database
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "service"))
 
 CONNECTIONS = 256
 ROUNDS = 3
+MOST_SINGLES, MOST_LISTS = 30_000, 400  # a second that are prepared; no response is sent twice
 PAGE = Path(__file__).parents[1] / "docs" / "howto" / "deploy.md"
 EMPTY = """
 from starlette.applications import Starlette
@@ -56,23 +61,11 @@ async def bare(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"{}"})
 """
-TOKENS = """
-local tokens, n = {{}}, 0
-for line in io.lines("{tokens}") do tokens[#tokens + 1] = line end
+#: Each line of the file is the body of a request, which is sent once; when all are sent, the server refuses the rest.
+BODIES = """
+local bodies = io.open("{bodies}")
 request = function()
-  n = n + 1
-  if n > #tokens then n = 1 end
-  return wrk.format("POST", "/v1/responses", {{["content-type"] = "application/json"}},
-    '{{"token":"' .. tokens[n] .. '","response":1}}')
-end
-"""
-BATCHES = """
-local batches, n = {{}}, 0
-for line in io.lines("{tokens}") do batches[#batches + 1] = line end
-request = function()
-  n = n + 1
-  if n > #batches then n = 1 end
-  return wrk.format("POST", "/v1/responses", {{["content-type"] = "application/json"}}, batches[n])
+  return wrk.format("POST", "/v1/responses", {{["content-type"] = "application/json"}}, bodies:read("*l") or "")
 end
 """
 POST = """
@@ -97,7 +90,7 @@ def memory(pid: int) -> float:
 
 
 def wrk(url: str, script: str, seconds: float, connections: int = CONNECTIONS) -> dict[str, float]:
-    """Requests a second, p99 in milliseconds, and answers that were no 200."""
+    """Requests a second, p99 in milliseconds, and cores that wrk took; every answer must be a 200."""
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script)
         file.flush()
@@ -120,8 +113,10 @@ def wrk(url: str, script: str, seconds: float, connections: int = CONNECTIONS) -
     value, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", text).groups()  # type: ignore[union-attr]
     p99 = float(value) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[unit]
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    if bad:
+        raise SystemExit(f"{bad[1]} answers were no 200")
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"rate": rate, "p99": p99, "bad": float(bad[1]) if bad else 0.0, "wrk": spent / seconds}
+    return {"rate": rate, "p99": p99, "wrk": spent / seconds}
 
 
 @contextmanager
@@ -151,39 +146,49 @@ def experiment(port: int, name: str, policy: str) -> None:
     post(port, "/v1/experiments", {"name": name, "arms": ["a", "b", "c", "d", "e"], "policy": policy, "epsilon": "1"})
 
 
-def leased(port: int, name: str, count: int) -> list[str]:
-    """So many tokens."""
-    found: list[str] = []
-    while len(found) < count:
-        found += [one["token"] for one in post(port, f"/v1/experiments/{name}/decisions", {"count": 1000})["decisions"]]
-    return found[:count]
+def write_bodies(file: Path, port: int, requests: int, *, lists: bool) -> None:
+    """Requests with a response to each of 1000 decisions, or to one."""
+    with open(file, "w") as lines:
+        for _ in range(requests if lists else -(-requests // 1000)):
+            leased = post(port, "/v1/experiments/bits/decisions", {"count": 1000})["decisions"]
+            bodies = [{"token": one["token"], "response": 1} for one in leased]
+            lines.writelines(f"{json.dumps(body)}\n" for body in ([bodies] if lists else bodies))
 
 
-def bare_driver(folder: Path, size: int, seconds: float = 4.0) -> float:
-    """Rows a second that sqlite3 itself commits to the disk, in batches of ``size``."""
-    connection = sqlite3.connect(folder / "bare.db", isolation_level=None)
+def bare_driver(folder: Path, size: int, seconds: float) -> float:
+    """Rows a second that sqlite3 itself commits to the disk, in batches of ``size``: rows like those of the service.
+
+    The table is the service's own. What it takes to make the rows is not counted.
+    """
+    file, columns = folder / "bare.db", ANSWERS
+    if not file.exists():
+        store = Database(f"sqlite:///{file}")
+        store.migrate()
+        store.close()
+    connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(
-        "create table if not exists t (a integer, b text, c integer, d text, primary key (a, b)) without rowid"
-    )
-    rows, began = 0, time.perf_counter()
-    while time.perf_counter() - began < seconds:
+    insert = f"insert into answers ({', '.join(columns)}) values ({', '.join('?' * len(columns))})"
+    stored, spent = 0, 0.0
+    while spent < seconds:
+        now = time.time_ns() // 1_000_000
+        name = new_decision(now)
+        batch = [(1, name, n, n % 5, stored + n, 0, 0, now, now, "used", 1, None, None, True) for n in range(size)]
+        began = time.perf_counter()
         connection.execute("BEGIN IMMEDIATE")
-        connection.executemany(
-            "insert into t values (?, ?, ?, ?)", [(1, f"{rows + n:024x}", n, "x" * 60) for n in range(size)]
-        )
+        connection.executemany(insert, batch)
         connection.execute("COMMIT")
-        rows += size
+        spent += time.perf_counter() - began
+        stored += size
     connection.close()
-    return rows / (time.perf_counter() - began)
+    return stored / spent
 
 
 def embedded(seconds: float) -> list[dict[str, Any]]:
     """SQLite, one process."""
     from postgres import free_port
 
-    rows: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     python = [sys.executable, "-m"]
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
@@ -202,43 +207,40 @@ def embedded(seconds: float) -> list[dict[str, Any]]:
                 what: str, pid: int, url: str, script: str, each: int = 1, connections: int = CONNECTIONS
             ) -> None:
                 before = cpu([pid])
-                found = wrk(url, script, seconds, connections)
+                load = wrk(url, script, seconds, connections)
                 used = (cpu([pid]) - before) / seconds
-                rows.append({"what": what, "each": each, "server": used, **found})
+                found.append({"what": what, "each": each, "server": used, **load})
 
             url, post_empty = f"http://127.0.0.1:{port}", POST.format(body="{}")
             lease = POST.format(body='{"count": 1000}')
             for _ in range(ROUNDS):  # what is compared takes turns, so that the load of others hits all alike
-                (folder / "tokens").write_text("\n".join(leased(port, "bits", int(9000 * seconds))))
-                batches = [leased(port, "bits", 1000) for _ in range(int(60 * seconds))]
-                lines = [json.dumps([{"token": token, "response": 1} for token in batch]) for batch in batches]
-                (folder / "batches").write_text("\n".join(lines))
+                write_bodies(folder / "singles", port, int(MOST_SINGLES * seconds), lists=False)
+                write_bodies(folder / "lists", port, int(MOST_LISTS * seconds), lists=True)
                 measured("an empty POST without a framework", nothing.pid, f"http://127.0.0.1:{bare}/", post_empty)
                 measured("an empty POST", empty.pid, f"http://127.0.0.1:{starlette}/", post_empty)
                 measured("decide, one bit", server.pid, f"{url}/v1/experiments/bits/decisions", post_empty)
                 measured("decide, stints", server.pid, f"{url}/v1/experiments/stints/decisions", post_empty)
-                measured("respond, one bit", server.pid, url, TOKENS.format(tokens=folder / "tokens"))
+                measured("respond, one bit", server.pid, url, BODIES.format(bodies=folder / "singles"))
                 measured("decide, leases of 1000", server.pid, f"{url}/v1/experiments/stints/decisions", lease, 1000, 8)
-                measured("respond, lists of 1000", server.pid, url, BATCHES.format(tokens=folder / "batches"), 1000, 8)
-            sizes = commit_sizes(port)
-            rows.append(
-                {"what": "the bare driver, at the same batch size", "each": 1, "rate": bare_driver(folder, sizes)}
-            )
-            rows[-1]["size"] = sizes
-            before = memory(server.pid)
+                before = commits(port)
+                measured("respond, lists of 1000", server.pid, url, BODIES.format(bodies=folder / "lists"), 1000, 8)
+                stored, times = (after - earlier for after, earlier in zip(commits(port), before, strict=True))
+                size = round(stored / times)
+                rate = bare_driver(folder, size, seconds / 2)
+                found.append({"what": "the bare driver, at the same batch size", "rate": rate, "size": size})
+            held = memory(server.pid)
             for _ in range(1000):
                 post(port, "/v1/experiments/stints/decisions", {"count": 1000})
-            rows.append({"what": "memory", "before": before, "after": memory(server.pid)})
-    return rows
+            found.append({"what": "memory", "before": held, "after": memory(server.pid)})
+    return found
 
 
-def commit_sizes(port: int) -> int:
-    """The mean number of rows in a commit so far."""
+def commits(port: int) -> tuple[float, float]:
+    """(rows, commits) so far."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         text = answer.read().decode()
-    total = float(re.search(r"dpbandits_commit_rows_sum ([\d.e+]+)", text)[1])  # type: ignore[index]
-    count = float(re.search(r"dpbandits_commit_rows_count ([\d.e+]+)", text)[1])  # type: ignore[index]
-    return max(1, round(total / count))
+    total, count = (re.search(rf"dpbandits_commit_rows_{what} ([\d.e+]+)", text) for what in ("sum", "count"))
+    return float(total[1]), float(count[1])  # type: ignore[index]
 
 
 def workers(seconds: float) -> list[dict[str, Any]]:
@@ -285,7 +287,7 @@ def together(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(row["what"], []).append(row)
-    means = ("rate", "server", "wrk", "postgres")
+    means = ("rate", "server", "wrk", "postgres", "size")
     return {
         what: {
             **some[0],
@@ -328,7 +330,7 @@ def table(rows: list[dict[str, Any]], pair: list[dict[str, Any]]) -> str:
     bare = at["the bare driver, at the same batch size"]
     share = at["respond, lists of 1000"]["rate"] * 1000 / bare["rate"]  # a row each; a lease is one row for many
     lines.append(
-        f"| the bare driver, {bare['size']} rows a commit | {bare['rate']:,.0f} | | | | "
+        f"| the bare driver, the same rows, {bare['size']:,.0f} in a commit | {bare['rate']:,.0f} | | | | "
         f"group commit of lists reaches {share:.2f} of it | 0.5 | {said(share >= 0.5)} |"
     )
     kept = at["memory"]

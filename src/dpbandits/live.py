@@ -128,6 +128,20 @@ class Desk(NamedTuple):
     ) -> bool:
         """Fold a response to a decision of ``stint`` made at the time ``decided``; whether it was used."""
         self.tick(curator, now, noise)
+        return self.take(curator, arm, stint, decided, response, level, now, noise)
+
+    def take(
+        self,
+        curator: Curator,
+        arm: int,
+        stint: int,
+        decided: float,
+        response: float,
+        level: float,
+        now: float,
+        noise: Rng,
+    ) -> bool:
+        """``receive`` where ``tick`` was told the time before."""
         self.out[arm] -= 1
         closed = self.by_stint and (self.asked[0] == 0 or stint != self.stint[0])
         if now > decided + self.window or closed:

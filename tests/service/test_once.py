@@ -63,7 +63,7 @@ def test_no_noise_is_drawn_in_vain(embedded: TestClient, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(SystemNoise, "laplace", counted)
     for _ in range(6):
-        mine, old = (tokens.read(decide(embedded, name)["token"], books.keys) for name in ("central", "local"))
+        mine, old = tokens.read([decide(embedded, name)["token"] for name in ("central", "local")], books.keys)
         assert mine is not None
         assert old is not None
         response, reward = Tell([Item(old, 1, 1.0)], rewards=False), Tell([Item(mine, None, 1.0)], rewards=True)

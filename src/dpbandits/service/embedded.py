@@ -42,7 +42,6 @@ from dpbandits.service.rows import (
     DECIDED,
     DECISIONS,
     DUPLICATE,
-    OUTCOMES,
     REFUSED,
     SENT,
     SILENT_ONES,
@@ -51,6 +50,7 @@ from dpbandits.service.rows import (
 from dpbandits.service.state import LiveState
 from dpbandits.service.store import Database
 from dpbandits.service.tally import Tally
+from dpbandits.service.tokens import Token
 from dpbandits.service.writer import Unavailable
 
 __all__ = ["Control", "Embedded", "Tick", "released_rows"]
@@ -292,31 +292,29 @@ class _Work:
             if said is not None:
                 return said
         token, rows = item.token, self.rows
-        number, arm = token.experiment, token.arm
+        number, user = token.experiment, token.user
         run = self.books.runs[number]
-        if token.user and self.full(run, token.user):
+        if user and self.full(run, user):
             if not self.looks:
                 raise _LookFirst  # it may be one of those that filled it
-            rows.count(number, arm, REFUSED)
+            rows.count(number, token.arm, REFUSED)
             return CAPPED
-        outcome = self.outcome(run, item)
-        rows.count(number, arm, OUTCOMES[outcome])
+        outcome = self.outcome(run, token, item.value)
         response, digest = None, None
         if outcome != "late":
             response = item.response
             if response is None:
                 digest = item.digest(self.books.recent)
-            if token.user:
-                rows.charge(number, token.user, token.level)
-                user = (number, token.user)
-                self.sent[user] = self.sent.get(user, 0) + 1
+            if user:
+                rows.charge(number, user, token.level)
+                self.sent[number, user] = self.sent.get((number, user), 0) + 1
             if token.kind == HOLDOUT:
                 rows.hold_out(number, token.level, 0, 1, float(response or 0))
         if self.looks:
             self.told[item.key] = (outcome, response, digest)
-        rows.answers.append(
+        rows.answers[outcome].append(
             (
-                number, token.decision, token.item, arm, token.stint, token.kind, token.level, token.made, outcome,
+                number, token.decision, token.item, token.arm, token.stint, token.kind, token.level, token.made,
                 response, digest,
             )
         )  # fmt: skip
@@ -333,16 +331,15 @@ class _Work:
             self.rows.count(token.experiment, token.arm, REFUSED if said is CONFLICT else DUPLICATE)
         return said
 
-    def outcome(self, run: LiveRun, item: Item) -> str:
-        token, now, experiment = item.token, self.rows.now, run.experiment
-        made = token.made / 1000
+    def outcome(self, run: LiveRun, token: Token, value: float) -> str:
+        now, experiment, made = self.rows.now, run.experiment, token.made / 1000
         if not experiment.active:
             return "late"
         if token.kind != POLICY and not foldable(experiment, token.kind, token.stint):
             return "late" if now > made + experiment.window else "apart"
         state = self.states.get(token.experiment) or self.state(run)
         level = experiment.level_values[token.level]
-        if not state.receive(token.arm, token.stint, made, item.value, level, now, self.noise):
+        if not state.receive(token.arm, token.stint, made, value, level, now, self.noise):
             return "late"
         if experiment.server_draws:
             key = (token.experiment, token.arm)
@@ -352,6 +349,7 @@ class _Work:
     def finish(self) -> list[tuple[LiveRun, LiveState, int]]:
         """Write everything; the runs that change, with their new state and whether noise was drawn."""
         rows, books = self.rows, self.books
+        rows.count_answers()
         changed = []
         for number, state in self.states.items():
             run = books.runs[number]
@@ -364,7 +362,7 @@ class _Work:
                 "update states set version = ?, draws = ?, changed = ?, at = ?, state = ? where experiment = ?",
                 (state.version, run.draws + drawn, run.changed + 1, rows.at, sealed, number),
             )
-        if rows.write(self.cursor, embedded=True) < len(rows.answers):
+        if not rows.write(self.cursor, embedded=True):
             raise _LookFirst
         return changed
 

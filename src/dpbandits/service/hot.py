@@ -46,14 +46,14 @@ class ResponseBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """What a device sends."""
 
     token: str
-    response: Any
+    value: Any = msgspec.field(name="response")
 
 
 class RewardBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A reward of the central model."""
 
     token: str
-    reward: Any
+    value: Any = msgspec.field(name="reward")
 
 
 _decide = msgspec.json.Decoder(DecideBody)
@@ -117,12 +117,12 @@ async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int,
         told = iter(outcomes)
         outcomes = [next(told) if isinstance(one, Item) else one for one in read]
     if many:
-        return 200, b"[%s]" % b",".join([_outcome(one) for one in outcomes])
+        return 200, b"[%s]" % b",".join(map(_outcome, outcomes))
     return CODES[outcomes[0][0]], _outcome(outcomes[0])
 
 
 def _sent(body: bytes, rewards: bool) -> Any:
-    """What was sent. If not all of it has the right fields, it is left as it came, and each is looked at alone."""
+    """What was sent, one or a list. If not all of it has the right fields, each is looked at alone."""
     try:
         return (_rewards if rewards else _responses).decode(body)
     except msgspec.ValidationError:
@@ -131,7 +131,15 @@ def _sent(body: bytes, rewards: bool) -> Any:
         raise Refusal(400, f"the body must be JSON: {error}") from None
     if not isinstance(sent, dict | list):
         raise Refusal(422, f"the body must be {_shape(rewards)}, or a list of such objects")
-    return sent
+    return [_alone(one, rewards) for one in sent] if isinstance(sent, list) else _alone(sent, rewards)
+
+
+def _alone(sent: Any, rewards: bool) -> Any:
+    """One of those that were sent, or what is wrong with it."""
+    try:
+        return msgspec.convert(sent, RewardBody if rewards else ResponseBody)
+    except msgspec.ValidationError as error:
+        return "invalid", f"must be {_shape(rewards)}: {error}"
 
 
 def _shape(rewards: bool) -> str:
@@ -147,29 +155,21 @@ def _outcome(outcome: Outcome) -> bytes:
 
 def _items(service: Service, bodies: list[Any], rewards: bool) -> list[Item | Outcome]:
     """Each with its token, or what is wrong with it."""
-    kind = RewardBody if rewards else ResponseBody
-    keys, runs = service.keys, service.runs
+    runs, take = service.runs, _reward if rewards else _response
+    read = iter(tokens.read([one.token for one in bodies if type(one) is not tuple], service.keys))
     found: list[Item | Outcome] = []
     for one in bodies:
-        if type(one) is not kind:
-            try:
-                one = msgspec.convert(one, kind)
-            except msgspec.ValidationError as error:
-                found.append(("invalid", f"must be {_shape(rewards)}: {error}"))
-                continue
-        token = tokens.read(one.token, keys)
+        token = None if type(one) is tuple else next(read)
         run = None if token is None else runs.get(token.experiment)
-        if token is None or run is None:
+        if type(one) is tuple:
+            found.append(one)
+        elif token is None or run is None:
             found.append(FORGED)
-            continue
-        experiment = run.experiment
-        if experiment.local is rewards:
+        elif run.experiment.local is rewards:
             right = "responses" if rewards else "rewards"
-            found.append(("invalid", f"{experiment.name} takes {right}: send it to /v1/{right}"))
-        elif rewards:
-            found.append(_reward(experiment, token, one.reward))
+            found.append(("invalid", f"{run.experiment.name} takes {right}: send it to /v1/{right}"))
         else:
-            found.append(_response(experiment, token, one.response))
+            found.append(take(run.experiment, token, one.value))
     return found
 
 

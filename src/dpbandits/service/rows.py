@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from operator import itemgetter
 from typing import Any
 
 from dpbandits.service.books import Made
@@ -30,8 +32,9 @@ def _added(table: str, *names: str) -> str:
 
 DECIDE = Insert("decisions", Made._fields, "on conflict do nothing")
 #: Where one process folds what comes in the transaction that stores it: nothing waits, and all came at the same time.
-FOLDED = tuple(name for name in ANSWERS if name not in ("received", "sealed", "folded"))
-ANSWER = Insert("answers", FOLDED, "on conflict do nothing", shared=("received", "folded"))
+FOLDED = tuple(name for name in ANSWERS if name not in ("received", "outcome", "sealed", "folded"))
+ANSWER = Insert("answers", FOLDED, "on conflict do nothing", shared=("received", "folded", "outcome"))
+_whose = itemgetter(FOLDED.index("experiment"), FOLDED.index("arm"))
 PERSON = Insert(
     "people",
     ("experiment", "person", "level", "responses"),
@@ -64,7 +67,7 @@ class Rows:
         self.at = int(now * 1000)
         self.minute = self.at // MINUTE
         self.decisions: list[Made] = []
-        self.answers: list[tuple[Any, ...]] = []  # columns of FOLDED
+        self.answers: dict[str, list[tuple[Any, ...]]] = {outcome: [] for outcome in OUTCOMES}  # columns of FOLDED
         self.people: dict[tuple[int, bytes, int], int] = {}
         self.traffic: dict[tuple[int, int, int], list[int]] = {}
         self.held: dict[tuple[int, int], tuple[int, int, float]] = {}
@@ -78,6 +81,12 @@ class Rows:
             row = self.traffic[key] = [0] * len(COUNTS)
         row[what] += number
 
+    def count_answers(self) -> None:
+        """Count the answers that were taken, each for its arm."""
+        for outcome, rows in self.answers.items():
+            for (experiment, arm), number in Counter(map(_whose, rows)).items():
+                self.count(experiment, arm, OUTCOMES[outcome], number)
+
     def charge(self, experiment: int, person: bytes, level: int) -> None:
         """One more response of a user."""
         key = (experiment, person, level)
@@ -88,15 +97,18 @@ class Rows:
         before = self.held.get((experiment, level), (0, 0, 0.0))
         self.held[experiment, level] = (before[0] + decisions, before[1] + responses, before[2] + total)
 
-    def write(self, cursor: Any, *, embedded: bool) -> int:
-        """Run the statements, but not the commit; how many answers were new.
+    def write(self, cursor: Any, *, embedded: bool) -> bool:
+        """Run the statements, but not the commit; whether all answers were new.
 
         Rows that others write too come in one order, against deadlocks.
         """
         DECIDE.run(cursor, self.decisions, embedded=embedded)
-        new = ANSWER.run(cursor, self.answers, embedded=embedded, shared=(self.at, True))
+        new = [
+            ANSWER.run(cursor, rows, embedded=embedded, shared=(self.at, True, outcome)) == len(rows)
+            for outcome, rows in self.answers.items()
+        ]
         PERSON.run(cursor, [(*key, n) for key, n in sorted(self.people.items())], embedded=embedded)
         TRAFFIC.run(cursor, [(*key, *counts) for key, counts in sorted(self.traffic.items())], embedded=embedded)
         HOLD_OUT.run(cursor, [(*key, *counts) for key, counts in sorted(self.held.items())], embedded=embedded)
         RELEASE.run(cursor, self.releases, embedded=embedded)
-        return new
+        return all(new)

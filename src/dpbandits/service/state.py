@@ -78,7 +78,7 @@ class LiveState:
         self.served = 0  # decisions, whoever made them
         self.deputy = False  # whether this is a copy that decides while another one folds: it never draws noise
         self._kept = _Kept(self) if desk.by_stint else self.curator
-        self._part = desk.window / PARTS if desk.window < math.inf else math.inf
+        self._part = desk.window / PARTS
         self._ticked = -math.inf
         self._look = -math.inf  # when the oldest decisions stop waiting, at the earliest
         self.pause(paused)
@@ -160,16 +160,16 @@ class LiveState:
         """Fold a response; whether it was used."""
         if now != self._ticked:
             self.tick(now, noise)
-        row = self.waiting.get(self._part_of(made))
+        row = self.waiting.get(int(made // self._part))
         if row is None or row[1 + arm] == 0:  # it is no longer waited for
             self.desk.late[0] += 1
             return False
         row[1 + arm] -= 1
-        return self.desk.receive(self._kept, arm, stint, made, value, level, now, noise)
+        return self.desk.take(self._kept, arm, stint, made, value, level, now, noise)
 
     def miss(self, arm: int, made: float) -> None:
         """A response came, and is not used: its decision no longer waits."""
-        row = self.waiting.get(self._part_of(made))
+        row = self.waiting.get(int(made // self._part))
         if row is not None and row[1 + arm] > 0:
             row[1 + arm] -= 1
             self.desk.out[arm] -= 1
@@ -194,11 +194,8 @@ class LiveState:
             else:
                 self._look = min(self._look, over)
 
-    def _part_of(self, made: float) -> int:
-        return 0 if self._part == math.inf else int(made // self._part)
-
     def _wait(self, arm: int, now: float, count: int) -> None:
-        part = self._part_of(now)
+        part = int(now // self._part)
         row = self.waiting.get(part)
         if row is None:
             row = self.waiting[part] = [now, *[0] * len(self.desk.out)]

@@ -13,7 +13,8 @@ __all__ = ["Overloaded", "Unavailable", "Writer"]
 
 Job = TypeVar("Job")
 
-LARGEST_BATCH = 2048
+#: Rows after which a commit takes nothing more: the next lists are read while these are stored.
+ENOUGH_ROWS = 2000
 MOST_WAITING = 20_000
 
 
@@ -28,7 +29,8 @@ class Overloaded(Unavailable):
 class Writer(Generic[Job]):
     """``commit`` takes a list of jobs, stores what they ask for in one transaction, and answers each.
 
-    The answer to a job is a value, or an exception that its caller gets. If ``commit`` fails, so does every job.
+    The answer to a job is a value, or an exception that its caller gets. If ``commit`` fails, so does every job. How
+    many rows a job will store is told by ``rows``.
 
     >>> async def doubled() -> list[int]:
     ...     writer = Writer(lambda jobs: [2 * job for job in jobs])
@@ -40,8 +42,8 @@ class Writer(Generic[Job]):
     [0, 2, 4]
     """
 
-    def __init__(self, commit: Callable[[list[Job]], list[Any]]) -> None:
-        self._commit = commit
+    def __init__(self, commit: Callable[[list[Job]], list[Any]], rows: Callable[[Job], int] = lambda _: 1) -> None:
+        self._commit, self._rows = commit, rows
         self._waiting: queue.SimpleQueue[tuple[Job, asyncio.Future[Any]] | None] = queue.SimpleQueue()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -70,12 +72,17 @@ class Writer(Generic[Job]):
     def _run(self) -> None:
         stopping = False
         while not stopping:
-            taken = [self._waiting.get()]
+            one = self._waiting.get()
+            batch: list[tuple[Job, asyncio.Future[Any]]] = []
+            rows = 0
             with suppress(queue.Empty):
-                while len(taken) < LARGEST_BATCH:
-                    taken.append(self._waiting.get_nowait())
-            batch = [one for one in taken if one is not None]
-            stopping = len(batch) < len(taken)
+                while one is not None:
+                    batch.append(one)
+                    rows += self._rows(one[0])
+                    if rows >= ENOUGH_ROWS:
+                        break
+                    one = self._waiting.get_nowait()
+            stopping = one is None
             if batch:
                 self._answer(batch)
 
