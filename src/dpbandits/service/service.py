@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from dpbandits.errors import InputError
 from dpbandits.service import access, changes, demo
-from dpbandits.service.books import LiveRun, Tell
+from dpbandits.service.books import LiveRun
 from dpbandits.service.clock import Clock
 from dpbandits.service.embedded import Control, Embedded, Tick
 from dpbandits.service.experiment import Experiment, Settings
@@ -85,7 +85,7 @@ class Service:
         parts = (self.store, self.keys, self.recent, self.clock, self.tally, self.runs, self.metrics)
         self.books = Embedded(*parts) if self.store.embedded else Shared(*parts, reload=self.load)
         self._folder = Folder(self.books) if isinstance(self.books, Shared) else None
-        self.writer: Writer[Any] = Writer(self.books.commit, _rows)
+        self.writer: Writer[Any] = Writer(self.books.commit)
         self.ready = True
 
     async def start(self) -> None:
@@ -263,11 +263,6 @@ class Service:
     def sealed(self, run: LiveRun) -> bytes:
         """The state of an experiment, as it is stored."""
         return self.keys.seal(msgspec.json.encode(run.state.freeze()), run.experiment.name.encode())
-
-
-def _rows(job: Any) -> int:
-    """How many rows a job will store, about."""
-    return len(job.items) if isinstance(job, Tell) else 1
 
 
 def _all(only: int | None) -> sa.Select[Any]:

@@ -13,8 +13,7 @@ __all__ = ["Overloaded", "Unavailable", "Writer"]
 
 Job = TypeVar("Job")
 
-#: Rows after which a commit takes nothing more: the next lists are read while these are stored.
-ENOUGH_ROWS = 2000
+LARGEST_BATCH = 2048
 MOST_WAITING = 20_000
 
 
@@ -29,8 +28,7 @@ class Overloaded(Unavailable):
 class Writer(Generic[Job]):
     """``commit`` takes a list of jobs, stores what they ask for in one transaction, and answers each.
 
-    The answer to a job is a value, or an exception that its caller gets. If ``commit`` fails, so does every job. How
-    many rows a job will store is told by ``rows``.
+    The answer to a job is a value, or an exception that its caller gets. If ``commit`` fails, so does every job.
 
     >>> async def doubled() -> list[int]:
     ...     writer = Writer(lambda jobs: [2 * job for job in jobs])
@@ -42,8 +40,8 @@ class Writer(Generic[Job]):
     [0, 2, 4]
     """
 
-    def __init__(self, commit: Callable[[list[Job]], list[Any]], rows: Callable[[Job], int] = lambda _: 1) -> None:
-        self._commit, self._rows = commit, rows
+    def __init__(self, commit: Callable[[list[Job]], list[Any]]) -> None:
+        self._commit = commit
         self._waiting: queue.SimpleQueue[tuple[Job, asyncio.Future[Any]] | None] = queue.SimpleQueue()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -72,17 +70,12 @@ class Writer(Generic[Job]):
     def _run(self) -> None:
         stopping = False
         while not stopping:
-            one = self._waiting.get()
-            batch: list[tuple[Job, asyncio.Future[Any]]] = []
-            rows = 0
+            taken = [self._waiting.get()]
             with suppress(queue.Empty):
-                while one is not None:
-                    batch.append(one)
-                    rows += self._rows(one[0])
-                    if rows >= ENOUGH_ROWS:
-                        break
-                    one = self._waiting.get_nowait()
-            stopping = one is None
+                while len(taken) < LARGEST_BATCH:
+                    taken.append(self._waiting.get_nowait())
+            batch = [one for one in taken if one is not None]
+            stopping = len(batch) < len(taken)
             if batch:
                 self._answer(batch)
 

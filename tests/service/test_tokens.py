@@ -1,8 +1,7 @@
-"""Lists: tokens that are read together, and how many rows a commit takes."""
+"""The tokens of a list are read together."""
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from dpbandits.service import tokens
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.tokens import Token
-from dpbandits.service.writer import ENOUGH_ROWS, Writer
 
 KEYS = Keyring.fresh()
 
@@ -68,25 +66,3 @@ def test_tokens_of_several_keys_in_one_list(tmp_path: Path) -> None:
     texts = [tokens.write(one, keys) for one in OURS for keys in (KEYS, rotated)]
     assert tokens.read(texts, rotated) == [one for one in OURS for _ in range(2)]
     assert tokens.read(texts, KEYS) == [read for one in OURS for read in (one, None)]
-
-
-def test_a_commit_takes_rows_until_it_has_enough() -> None:
-    """Jobs that wait go into a few commits, none of which takes another job when it has enough; nothing is left out."""
-    commits: list[list[int]] = []
-
-    def commit(jobs: list[int]) -> list[int]:
-        commits.append(jobs)
-        return [2 * job for job in jobs]
-
-    async def answers(jobs: list[int]) -> list[int]:
-        writer = Writer(commit, rows=lambda job: job)
-        try:
-            return list(await asyncio.gather(*(writer.submit(job) for job in jobs)))
-        finally:
-            writer.stop()
-
-    jobs = [ENOUGH_ROWS // 2 + 1] * 7 + [3 * ENOUGH_ROWS] + [1] * 50
-    assert asyncio.run(answers(jobs)) == [2 * job for job in jobs]
-    assert [job for batch in commits for job in batch] == jobs
-    assert all(sum(batch[:-1]) < ENOUGH_ROWS for batch in commits)
-    assert len(commits) < len(jobs)
