@@ -64,6 +64,7 @@ class Distribution:
     code: ClassVar[int]
     name: ClassVar[str]
     arity: ClassVar[int]  # how many parameters
+    from_log: ClassVar[bool] = False  # whether its rewards are those of a user's log
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -262,7 +263,7 @@ class Normal(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Choice(Distribution):
-    """One of these values, each as likely as the others; also one arm of a user's log, resampled."""
+    """One of these values, each as likely as the others."""
 
     values: Floats
     code, name, arity = CHOICE, "choice", -1

@@ -71,6 +71,11 @@ class Guarantee:
         return dataclasses.replace(self.under(f"no promise: {FROM_LOG}"), void=FROM_LOG)
 
     @property
+    def promise(self) -> str:
+        """Of numbers of which nothing is promised: "none", and why. Otherwise empty."""
+        return f"none: {self.void}" if self.void else ""
+
+    @property
     def in_short(self) -> str:
         """The trust model, epsilon and delta; or why nothing is promised."""
         if self.void:
@@ -110,9 +115,9 @@ class Guarantee:
         ``promise`` is there only if nothing is promised of the numbers beside it.
         """
         record = dataclasses.asdict(self)
-        void = record.pop("void")
-        if void:
-            record["promise"] = f"none: {void}"
+        del record["void"]
+        if self.void:
+            record["promise"] = self.promise
         if self.epsilon is not None and math.isinf(self.epsilon):
             record["epsilon"] = None
         return record
