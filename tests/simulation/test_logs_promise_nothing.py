@@ -116,7 +116,9 @@ def test_arms_that_are_taken_out_of_a_log_stay_those_of_a_log(folder: Path, part
     assert "choice(" not in repr(trace.simulation), "rewards of the log are not shown"
     trace.save("trace.parquet")
     if part != "again":
-        with pytest.raises(dp.InputError, match=r"the rewards of a log of \d rewards were not saved: give the arms again"):
+        with pytest.raises(
+            dp.InputError, match=r"the rewards of a log of \d rewards were not saved: give the arms again"
+        ):
             dp.Trace.load("trace.parquet")
         with pytest.raises(dp.InputError, match="the arms have changed since this was written"):
             dp.Trace.load("trace.parquet", arms=[0.5] * len(trace.names))

@@ -13,7 +13,18 @@ from dpbandits import __version__
 from dpbandits.display import card, shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.formats import amount, estimate, plural
-from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, new_axes, nth_look, show_legend, show_notes
+from dpbandits.plotting import (
+    COLOURS,
+    DASHES,
+    MARKERS,
+    Line,
+    draw_lines,
+    look,
+    new_axes,
+    nth_look,
+    show_legend,
+    show_notes,
+)
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Stopping
 from dpbandits.simulation.settings import Simulation
