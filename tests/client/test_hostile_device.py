@@ -107,7 +107,9 @@ def test_what_is_no_integer_does_not_leave_the_device(path: Path, answer: Any) -
     assert device.store.budget().spent == Fraction(1, 10), "a charge is never taken back"
 
 
-@pytest.mark.parametrize("decision", [None, 7, b"d1", ["d1"], ("d1",), 0.8414, Fraction(8414, 10000), Decimal("0.8414")])
+@pytest.mark.parametrize(
+    "decision", [None, 7, b"d1", ["d1"], ("d1",), 0.8414, Fraction(8414, 10000), Decimal("0.8414")]
+)
 def test_a_decision_that_is_no_text_is_refused_and_not_shown(path: Path, decision: Any) -> None:
     """It may be the reward, by a swap of arguments."""
     device = Device(Store(path, limit="1"))
