@@ -43,6 +43,18 @@ def test_a_reward_is_never_taken_for_a_response(told: Any) -> None:
         session.tell(session.ask(), told)
 
 
+@pytest.mark.parametrize("value", [0.8414, 1 / 3, float("nan"), float("inf")])
+def test_a_reward_that_is_dressed_up_as_a_response_is_refused(value: float) -> None:
+    """What no device can have made: a number that is not on the grid of exact noise."""
+    session = Session("ldp-ucb-l", arms=2, epsilon="1")
+    decision = session.ask()
+    made = session.device().respond(decision, 0.5)
+    with pytest.raises(InputError, match="response must be made by a device of this session") as caught:
+        session.tell(decision, made._replace(value=value))
+    assert "8414" not in str(caught.value)
+    assert session.tell(decision, made) == "used"
+
+
 def test_a_response_is_told_once_and_to_its_own_decision() -> None:
     session = Session("ldp-ucb-b", arms=2, epsilon="1/3")
     one, two = session.ask(), session.ask()
