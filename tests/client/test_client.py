@@ -20,6 +20,7 @@ import pytest
 from moody import BLOCK, Hand, Moody, Still, moody, until
 
 from dpbandits.client import Budget, Client, ClientDecision
+from dpbandits.client.database import transaction
 from dpbandits.errors import InputError
 
 
@@ -378,6 +379,18 @@ def test_a_client_without_trust_gives_no_reward_also_where_an_earlier_one_did(wo
     assert world.server.sent == []
     world.wait(earlier, 1e6)
     assert world.server.sent == [], "it is forgotten"
+
+
+def test_what_is_deleted_is_overwritten(world: World) -> None:
+    """SQLite leaves deleted rows in the file unless it is told otherwise; how it was built decides what is usual."""
+    client = world.client()
+    client.decide("shop", otherwise=0)
+    with transaction(world.store) as database:
+        assert database.execute("PRAGMA secure_delete").fetchone() == (1,)
+        database.execute("CREATE TABLE more (text TEXT)")
+        database.executemany("INSERT INTO more VALUES (?)", [("a reward of 0.8414",)] * 1000)
+        database.execute("DELETE FROM more")
+    assert b"0.8414" not in world.store.read_bytes()
 
 
 def test_a_range_that_is_none_is_no_error_where_rewards_are_sent(world: World) -> None:

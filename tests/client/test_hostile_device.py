@@ -174,7 +174,12 @@ def test_a_store_that_was_changed_fails_closed(path: Path, statement: str) -> No
         Device(Store(path, limit="1")).respond("d2", 1.0, BernoulliCurator("0.5"))
 
 
-@pytest.mark.parametrize("statement", ["UPDATE budget SET spent = 'nan'", "DELETE FROM budget", "DROP TABLE budget"])
+OPEN = ("spent = 'nan'", "spent = '0'", "spent = '1/4'")
+
+
+@pytest.mark.parametrize(
+    "statement", [*(f"UPDATE budget SET {change}" for change in OPEN), "DELETE FROM budget", "DROP TABLE budget"]
+)
 def test_a_store_that_is_changed_while_it_is_open_fails_closed(path: Path, statement: str) -> None:
     device = Device(Store(path, limit="1"))
     device.respond("d1", 1.0, BernoulliCurator("0.5"))

@@ -301,7 +301,7 @@ def _pulls(played: Traces) -> Table:
     names = list(dict.fromkeys(name for trace in played.values() for name in trace.names))
     rows = [_by_name(label, trace, trace.pulls[:, -1].mean(axis=0), names, amount) for label, trace in played.items()]
     means = {tuple(_by_name("mean reward", trace, trace.means, names, "{:.4g}".format)) for trace in played.values()}
-    shared = [list(*means)] if len(means) == 1 else []
+    shared = [list(row) for row in means] if len(means) == 1 else []
     return Table("pulls", "Pulls of each arm, mean over all runs", ["policy", *names], [*shared, *rows])
 
 
