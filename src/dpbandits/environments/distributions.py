@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpbandits.display import shortened
 from dpbandits.errors import InputError
 from dpbandits.numerics import sigmoid
 from dpbandits.types import Floats, Rng
@@ -270,7 +271,7 @@ class Choice(Distribution):
 
     def __post_init__(self) -> None:
         if self.values.size == 0 or not np.isfinite(self.values).all():
-            raise InputError("arms", f": a choice arm needs at least one value, all finite, got {self}")
+            raise InputError("arms", f": a choice arm needs at least one value, all finite, got {shortened(str(self))}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Choice) and np.array_equal(self.values, other.values)

@@ -126,8 +126,10 @@ def _columns(path: str, names: list[str]) -> tuple[int, int]:
     missing = [name for name in ("arm", "reward") if name not in names]
     if missing:
         where = f"line 1 of '{path}'" if path else "the data frame"
-        shown = ", ".join(map(str, names))
-        raise InputError("arms", f": {where}: no column {' and no column '.join(missing)}, got {shown!a:.200}")
+        shown = f"{', '.join(names)!a:.200}"
+        if path and any(_natural(name)[0] == 0 for name in names):  # a first line of rewards, and not of names
+            shown = "a line with numbers: the names of the columns are missing"
+        raise InputError("arms", f": {where}: no column {' and no column '.join(missing)}, got {shown}")
     return names.index("arm"), names.index("reward")
 
 

@@ -448,7 +448,8 @@ class Session:
         seen: set[str] = set()
         for arm, told in pairs:
             if str(arm) not in numbers:
-                raise InputError("log", f"must name arms of this session, got '{str(arm)[:80]}'")
+                shown = f"'{arm[:80]}'" if isinstance(arm, str) else f"a {type(arm).__name__}"  # it may be the reward
+                raise InputError("log", f"must name arms of this session, got {shown}")
             if self._local:
                 made = self._response(told)
                 if made.decision in seen:
