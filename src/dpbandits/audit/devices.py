@@ -24,7 +24,7 @@ from dpbandits.exact.responses import ThresholdCurator
 __all__ = ["is_ours"]
 
 OF_EPSILON = (RandomisedResponse, BernoulliCurator, LaplaceCurator, PiecewiseCurator)
-EXACT = "dpbandits.exact"
+MODULES = [f"dpbandits.exact.{name}" for name in ("noise", "probability", "rational", "responses", "sampling")]
 NUMBERS = (int, float, Fraction, str, bytes)
 
 
@@ -71,7 +71,7 @@ def _alike(one: Any, two: Any) -> bool:
 
 def _as_shipped() -> bool:
     """Whether the code of exact noise and responses is what its source says, and its names mean what they meant."""
-    for module in [module for name, module in sys.modules.items() if name.startswith(EXACT)]:
+    for module in (sys.modules[name] for name in MODULES):
         for name, value in vars(module).items():
             if name in vars(builtins) and not name.startswith("__"):
                 return False
