@@ -116,7 +116,7 @@ def test_an_answer_is_held_against_a_delta_where_it_cannot_be_followed() -> None
 
 
 def test_several_responses_of_a_user_are_violated_only_where_their_loss_is_known() -> None:
-    """Of flipped bits it is known what they compose to. Laplace noise composes to less: here to 0.9971, so 0.998 holds."""
+    """Of flipped bits it is known what they compose to. Laplace noise composes to less: here to 0.9971."""
     made = {"rewards_per_user": 3, "user_delta": 1e-3}
     assert verify(policies.ldp_ucb_b(2, epsilon=1.0, **made), claim=0.998).violated
     unknown = verify(policies.ldp_ucb_l(2, epsilon=1.0, **made), claim=0.998)
