@@ -169,20 +169,20 @@ def test_no_theory_unless_asked(dpbandits: Command) -> None:
 
 @pytest.mark.slow
 def test_printed_intervals_hold_the_truth() -> None:
-    """30 random problems, intervals from 40 runs against the mean of 4,000: at least 93 % hold it.
+    """50 random problems, intervals from 40 runs against the mean of 4,000: at least 93 % hold it.
 
-    The policy has the heaviest tail of the package. Each interval misses with probability at most 5 %; more than 2
-    of 30 misses of a valid interval have probability below 0.19, and the seed is fixed. Student's miss far more often.
+    The policy has the heaviest tail of the package. Each interval misses with probability at most 5 %; more than 3
+    of 50 misses of a valid interval have probability below 0.24, and the seed is fixed. Student's miss far more often.
     """
     rng = np.random.default_rng(3)
     held = 0
-    for number in range(30):
+    for number in range(50):
         means = np.round(np.sort(rng.uniform(0.2, 0.8, 3))[::-1], 3).tolist()
-        question = ask(means, horizon=5000, epsilon=1, seed=number, runs=2)
+        question = ask(means, horizon=2000, epsilon=1, seed=number, runs=2)
         truth = play(question, "dp-ucb-int", 1.0, question.refuse, runs=4000)
         few = play(dataclasses.replace(question, seed=1000 + number), "dp-ucb-int", 1.0, question.refuse, runs=40)
         held += few.interval[0] - 4 * truth.stderr <= truth.regret <= few.interval[1] + 4 * truth.stderr
-    assert held >= 28
+    assert held >= 47
 
 
 LAWS: dict[str, tuple[Callable[[np.random.Generator, int], Any], float]] = {  # losses of at most 1000, and their mean

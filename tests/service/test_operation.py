@@ -9,6 +9,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -22,8 +23,8 @@ import pytest
 import sqlalchemy as sa
 from calls import create, decide, folded, read, respond, reward, served
 from fastapi import FastAPI
-from postgres import Postgres, free_port
-from servers import Server, Zygote
+from postgres import Postgres
+from servers import Server, Workers, Zygote
 from starlette.testclient import TestClient
 
 from dpbandits.errors import InputError
@@ -33,7 +34,7 @@ from dpbandits.service.books import Ask
 from dpbandits.service.clock import Clock
 from dpbandits.service.recent import Recent
 from dpbandits.service.service import Service
-from dpbandits.service.serving import GRACE, traced
+from dpbandits.service.serving import GRACE, PATIENCE, traced
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.store import Database
 from dpbandits.service.tables import METADATA, states
@@ -264,35 +265,34 @@ def test_the_key_of_a_digest_is_erased(tmp_path: Path) -> None:
 
 
 def test_a_stream_of_events_does_not_delay_the_end_of_workers(tmp_path: Path, postgres: Postgres) -> None:
-    port = free_port()
-    command = [sys.executable, "-m", "dpbandits", "serve", "--port", str(port), "--workers", "2"]
-    with open(tmp_path / "log", "w") as log:
-        process = subprocess.Popen([*command, "--store", postgres.database()], cwd=tmp_path, stdout=log, stderr=log)
-    stream = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
+    with Workers(tmp_path, postgres.database()) as workers:
         asked = {"name": "shop", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1"}
-        deadline = time.monotonic() + 60
-        while stream.sock is None and time.monotonic() < deadline:
-            time.sleep(0.1)
-            with contextlib.suppress(OSError):
-                stream.connect()
-        stream.request("POST", "/v1/experiments", json.dumps(asked), {"content-type": "application/json"})
-        made = stream.getresponse()
-        assert (made.status, made.read()[:1]) == (201, b"{")
-        stream.request("GET", "/v1/experiments/shop/events")
-        events = stream.getresponse()
-        assert events.readline() == b"event: summary\n"
-        began = time.monotonic()
-        process.terminate()
-        while events.readline():
-            pass
-        process.wait(60)
-        assert time.monotonic() - began < GRACE, "uvicorn waited for the stream until its patience ended"
-    finally:
-        stream.close()
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        assert workers.call("POST", "/v1/experiments", asked)[0] == 201
+        stream = http.client.HTTPConnection("127.0.0.1", workers.port, timeout=60)
+        with contextlib.closing(stream):
+            stream.request("GET", "/v1/experiments/shop/events")
+            events = stream.getresponse()
+            assert events.readline() == b"event: summary\n"
+            began = time.monotonic()
+            workers.process.terminate()
+            while events.readline():
+                pass
+            workers.process.wait(60)
+            assert time.monotonic() - began < GRACE, "uvicorn waited for the stream until its patience ended"
+
+
+def test_a_worker_that_dies_while_it_is_asked_whether_it_lives_is_replaced_at_once(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    with Workers(tmp_path, postgres.database()) as workers:
+        victim = workers.started[0]
+        os.kill(victim, signal.SIGSTOP)
+        time.sleep(2)  # it is asked every half second, and does not answer
+        os.kill(victim, signal.SIGKILL)
+        deadline = time.monotonic() + PATIENCE / 2
+        while len(workers.started) < 3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert len(workers.started) == 3
 
 
 def test_a_restored_backup_is_detected(serve: Open, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from dpbandits.benchmark.problems import Setting
 from dpbandits.benchmark.scores import TAIL, CellScore, Scores
 from dpbandits.formats import amount
-from dpbandits.plotting import COLOURS, GREY, Panel, draw_panels, new_figure, save
+from dpbandits.plotting import COLOURS, GREY, Panel, draw_panels, new_figure, plain_ticks, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,8 +85,6 @@ def _square(ax: Axes, column: int, row: int, here: list[CellScore], colour: str)
 
 def _tails(tails: Scores, folder: Path, caption: str) -> list[Path]:
     """A row for each policy: the median, the mean, and how far the worst runs reach."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     parts = {cell: tails.in_cell(*cell) for cell in tails.track.tails}
     parts = {cell: here for cell, here in parts.items() if here}
     figure, axes = new_figure(len(parts), 1, (WIDTH, 0.9 + 0.24 * max(map(len, parts.values()))))
@@ -94,9 +92,7 @@ def _tails(tails: Scores, folder: Path, caption: str) -> list[Path]:
         for row, entry in enumerate(here):
             _bar(ax, row, entry, labelled=row == 0)
         ax.set_xscale("log")
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
-        ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.6g}")
-        ax.xaxis.set_minor_formatter(NullFormatter())
+        plain_ticks(ax)
         ax.set_ylim(len(here) - 0.4, -0.6)
         ax.set_yticks(range(len(here)), [entry.policy for entry in here])
         ax.grid(False, axis="y")

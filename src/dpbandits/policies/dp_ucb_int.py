@@ -11,7 +11,7 @@ from dpbandits.privacy.release_points import EXACT
 
 DELTA = math.exp(-10)
 CAUTION = (
-    "the index has no term for the noise of a stored release: in some runs (about 1 in 200 on two arms at epsilon 1) a "
+    "the index has no term for the noise of a stored release: in a few runs of a thousand (two arms, epsilon 1) a "
     "very low first release locks the best arm out, and the expected regret grows almost linearly"
 )
 

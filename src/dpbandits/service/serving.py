@@ -16,6 +16,7 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.supervisors import Multiprocess
 
 from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.service import access
@@ -122,6 +123,19 @@ def _end_streams(service: Service) -> None:
         signal.signal(number, told)
 
 
+class Workers(Multiprocess):
+    """Uvicorn's supervisor of several processes, which replaces one that died at once.
+
+    Uvicorn asks each process through a pipe whether it answers, and keeps both ends of the pipe. So a process that is
+    killed while it is asked would be missed only after ``PATIENCE``.
+    """
+
+    def keep_subprocess_alive(self) -> None:
+        for process in self.processes:
+            process.child_conn.close()
+        super().keep_subprocess_alive()
+
+
 def serve(settings: ServerSettings) -> None:
     """Serve until the process is told to stop."""
     wrong = [line for line in check(settings) if not line.startswith("note:")]
@@ -142,7 +156,8 @@ def serve(settings: ServerSettings) -> None:
     }
     if settings.workers > 1:
         os.environ[SETTINGS] = settings.model_dump_json()
-        uvicorn.run("dpbandits.service.serving:worker", factory=True, workers=settings.workers, **options)
+        config = uvicorn.Config("dpbandits.service.serving:worker", factory=True, workers=settings.workers, **options)
+        Workers(config, sockets=[config.bind_socket()]).run()
         return
     service = Service(settings)
     service.open()

@@ -32,6 +32,7 @@ REASONS = (
     ),
 )
 PLACE = re.compile(r"(?:at|from|From|File) \"?([^\s\"]+\.py)\"?,?:? (?:\(|line |Line )(\d+)")
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 PACKAGES = ("numba", "dpbandits", "llvmlite")
 
 
@@ -45,8 +46,8 @@ def refused(error: Exception, policy: str, parts: Any) -> Exception:
         return InputError("policy", f"{policy} cannot be compiled: {field}; {ADVICE}")
     if not _by_compiler(error):
         return error
-    place = _place(str(error))
-    return InputError("policy", f"{policy} cannot be compiled: {_reason(str(error))}{place}; {ADVICE}")
+    text = COLOUR.sub("", str(error))
+    return InputError("policy", f"{policy} cannot be compiled: {_reason(text)}{_place(text)}; {ADVICE}")
 
 
 def _all(parts: Any) -> Iterator[Any]:
