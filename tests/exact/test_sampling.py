@@ -106,8 +106,8 @@ def test_words_are_compared_at_once_as_one_by_one() -> None:
         ]
         high = sum(2**63 << 64 * place for place in range(46))
         low = sum(2**63 - 1 << 64 * place for place in range(46))
-        packed = (sum(word << 64 * place for place, word in enumerate(words)) for words in (ours, theirs))
-        not_below, differs = compare(*packed, high, low)
+        one_side, other_side = (sum(word << 64 * place for place, word in enumerate(words)) for words in (ours, theirs))
+        not_below, differs = compare(one_side, other_side, high, low)
         for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
             assert not_below >> 64 * place & 2**64 - 1 == (2**63 if one >= other else 0)
             assert differs >> 64 * place & 2**64 - 1 == (2**63 if one != other else 0)
