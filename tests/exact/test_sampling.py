@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -11,7 +10,7 @@ import mpmath
 import pytest
 
 from dpbandits.exact import DiscreteLaplace, Flip, logistic
-from dpbandits.exact.sampling import bit_probabilities, compare
+from dpbandits.exact.sampling import bit_probabilities
 
 
 def stream(words: list[int]) -> tuple[Callable[[int], bytes], Iterator[int]]:
@@ -95,37 +94,23 @@ def test_the_tail_goes_on_as_long_as_its_coin_says() -> None:
     assert DiscreteLaplace(rate, entropy)(0) == 3 << len(bits)
 
 
-def test_words_are_compared_at_once_as_one_by_one() -> None:
-    """Random words, and words that are equal, next to each other, or at an end."""
-    chance, near = random.Random(0), (-1, 0, 0, 1)
-    for _ in range(500):
-        theirs = [chance.choice((0, 1, 2**63 - 1, 2**63, 2**64 - 1, chance.getrandbits(64))) for _ in range(46)]
-        ours = [
-            chance.choice((chance.getrandbits(64), min(max(word + chance.choice(near), 0), 2**64 - 1)))
-            for word in theirs
-        ]
-        high = sum(2**63 << 64 * place for place in range(46))
-        low = sum(2**63 - 1 << 64 * place for place in range(46))
-        one_side, other_side = (sum(word << 64 * place for place, word in enumerate(words)) for words in (ours, theirs))
-        not_below, differs = compare(one_side, other_side, high, low)
-        for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
-            assert not_below >> 64 * place & 2**64 - 1 == (2**63 if one >= other else 0)
-            assert differs >> 64 * place & 2**64 - 1 == (2**63 if one != other else 0)
+class Counted(int):
+    """A threshold that counts the comparisons with it."""
+
+    count = 0
+
+    def __gt__(self, other: int) -> bool:
+        type(self).count += 1
+        return int(self) > int(other)
+
+    def __eq__(self, other: object) -> bool:
+        type(self).count += 1
+        return int(self) == other
+
+    __hash__ = int.__hash__
 
 
-def test_the_noise_is_what_the_words_say_one_by_one() -> None:
-    rate, chance = Fraction(1, 1 << 16), random.Random(1)
-    words = [probability.word(0) for probability in bit_probabilities(rate)]
-    for _ in range(500):
-        uniforms = [chance.getrandbits(64) for _ in range(2 * len(words))]
-        digits = ["01"[uniform < word] for uniform, word in zip(uniforms, 2 * words, strict=True)]
-        first, second = (int("".join(half), 2) for half in (digits[: len(words)], digits[len(words) :]))
-        entropy, left = stream(uniforms)
-        assert DiscreteLaplace(rate, entropy)(5) == 5 + first - second
-        assert next(left, None) is None
-
-
-def test_every_draw_takes_the_same_bytes() -> None:
+def test_every_draw_takes_the_same_bytes_and_comparisons() -> None:
     asked: list[int] = []
 
     def entropy(n: int) -> bytes:
@@ -133,6 +118,13 @@ def test_every_draw_takes_the_same_bytes() -> None:
         return os.urandom(n)
 
     noise = DiscreteLaplace(Fraction(1, 1 << 16), entropy)
-    sizes = sorted(abs(noise(0)) for _ in range(2000))
-    assert asked == [368] * 2000
+    noise._words = tuple(map(Counted, noise._words))
+    work: dict[tuple[int, ...], list[int]] = {}
+    for _ in range(2000):
+        asked.clear()
+        Counted.count = 0
+        value = noise(0)
+        work.setdefault((Counted.count, *asked), []).append(abs(value))
+    assert list(work) == [(2 * 46, 368)], "46 words, each compared twice"
+    sizes = sorted(next(iter(work.values())))
     assert sizes[1900] > 10 * sizes[400], "small and large noise were both seen"

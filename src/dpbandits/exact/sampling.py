@@ -6,14 +6,14 @@ import struct
 from fractions import Fraction
 from functools import lru_cache, partial
 from math import isqrt
+from operator import eq, lt
 
 from dpbandits.exact.probability import WORD, Entropy, Probability, beside, enclose_exp, exponential, logistic
 
 #: Bits of a geometric variable that are rarer than e^-45, which is below 2^-64, are drawn together as its tail.
 _TAIL_EXPONENT = 45
 
-_LAST_BYTES = slice(WORD // 8 - 1, None, WORD // 8)  # of words, each of which has at most its highest bit
-_TO_DIGITS = bytes.maketrans(b"\x00\x80", b"10")  # 1 where that bit is 0
+_TO_DIGITS = bytes.maketrans(b"\x00\x01", b"01")
 
 
 class Flip:
@@ -57,22 +57,6 @@ def bit_probabilities(rate: Fraction) -> tuple[Probability, ...]:
     return (tail, *(logistic(rate * (1 << i)) for i in reversed(range(bits))))
 
 
-def compare(ours: int, theirs: int, high: int, low: int) -> tuple[int, int]:
-    """Compares many words at once: the highest bit of each says whether it is not below, and whether it differs.
-
-    Both integers hold words of 64 bits side by side, ``high`` has the highest bit of each, and ``low`` the others. With
-    the highest bits aside, 2^63 plus a word less another word has the bit 2^63 if the word is not below, and so no word
-    borrows from the next one. Where the highest bits differ, these decide.
-
-    >>> high, low = 1 << 127 | 1 << 63, (1 << 63) - 1 << 64 | (1 << 63) - 1
-    >>> compare(5 << 64 | 7, 5 << 64 | 8, high, low) == (1 << 127, 1 << 63)
-    True
-    """
-    differs = ours ^ theirs
-    not_below = differs & ours | ~differs & ((ours | high) - (theirs & low))
-    return not_below & high, (differs | (differs & low) + low) & high
-
-
 class DiscreteLaplace:
     """Adds integer noise, exactly with P(k) proportional to e^(-rate |k|): the difference of two geometric variables.
 
@@ -85,17 +69,7 @@ class DiscreteLaplace:
     (7, 368)
     """
 
-    __slots__ = (
-        "_entropy",
-        "_layout",
-        "_masks",
-        "_packed",
-        "_width",
-        "_words",
-        "bytes_per_draw",
-        "probabilities",
-        "rate",
-    )
+    __slots__ = ("_entropy", "_unpack", "_width", "_words", "bytes_per_draw", "probabilities", "rate")
 
     def __init__(self, rate: Fraction, entropy: Entropy) -> None:
         self.rate = rate
@@ -103,19 +77,16 @@ class DiscreteLaplace:
         self._entropy = entropy
         self._words = 2 * tuple(probability.word(0) for probability in self.probabilities)
         self._width = len(self.probabilities)
-        self._layout = struct.Struct(f"<{len(self._words)}Q")
-        self.bytes_per_draw = self._layout.size
-        self._packed = int.from_bytes(self._layout.pack(*self._words), "little")
-        highest = int.from_bytes(self._layout.pack(*[1 << WORD - 1] * len(self._words)), "little")
-        self._masks = highest, highest - (highest >> WORD - 1)
+        layout = struct.Struct(f"<{len(self._words)}Q")
+        self._unpack = layout.unpack
+        self.bytes_per_draw = layout.size
 
     def __call__(self, value: int) -> int:
-        drawn = self._entropy(self.bytes_per_draw)
+        uniforms = self._unpack(self._entropy(self.bytes_per_draw))
         # Make all comparisons first, then one number from their outcomes: no branch depends on a bit of the noise.
-        not_below, differs = compare(int.from_bytes(drawn, "little"), self._packed, *self._masks)
-        bits = int(not_below.to_bytes(self.bytes_per_draw, "little")[_LAST_BYTES].translate(_TO_DIGITS), 2)
-        if differs != self._masks[0]:
-            return value + self._settle(self._layout.unpack(drawn))
+        bits = int(bytes(map(lt, uniforms, self._words)).translate(_TO_DIGITS), 2)
+        if any(map(eq, uniforms, self._words)):
+            return value + self._settle(uniforms)
         return value + (bits >> self._width) - (bits & (1 << self._width) - 1)
 
     def _settle(self, uniforms: tuple[int, ...]) -> int:
