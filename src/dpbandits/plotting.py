@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -33,6 +33,7 @@ __all__ = [
     "nth_look",
     "save",
     "show_legend",
+    "show_notes",
 ]
 
 #: Colours that most readers can tell apart: Okabe and Ito's, and two more. The interactive charts use the same.
@@ -168,6 +169,15 @@ def show_legend(ax: Axes, size: float = 7) -> None:
     many = len(ax.get_legend_handles_labels()[1]) > MOST_INSIDE
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if many else {"loc": "best"}
     ax.legend(frameon=False, fontsize=size, **place)
+
+
+def show_notes(ax: Axes, notes: Iterable[str]) -> None:
+    """Write what must be said of the numbers into a corner of the axes, unless the title says it already."""
+    said = {ax.get_title(), *(text.get_text() for text in ax.texts)}
+    new = [note for note in sorted(set(notes)) if not any(note in text for text in said)]
+    if new:
+        text = "\n".join(new)
+        ax.text(0.99, 0.01, text, transform=ax.transAxes, ha="right", va="bottom", fontsize=7, color=GREY)
 
 
 def _draw_panel(ax: Axes, panel: Panel, chosen: Mapping[str, Look]) -> None:

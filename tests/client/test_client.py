@@ -20,6 +20,7 @@ import pytest
 from moody import BLOCK, Hand, Moody, Still, moody, until
 
 from dpbandits.client import Budget, Client, ClientDecision
+from dpbandits.client.database import transaction
 from dpbandits.errors import InputError
 
 
@@ -315,6 +316,9 @@ def test_no_server_at_all(world: World) -> None:
         ({"curator": {**BLOCK, "epsilon": 1}}, "curator", "green"),
         ({"curator": {**BLOCK, "range": [1, 0]}}, "curator", "green"),
         ({"curator": {**BLOCK, "range": "ab"}}, "curator", "green"),
+        ({"curator": {**BLOCK, "range": {}}}, "curator", "green"),
+        ({"curator": {**BLOCK, "range": [0, 10**400]}}, "curator", "green"),
+        ({"curator": {**BLOCK, "respond_within": 10**400}}, "curator", "green"),
         ({"curator": {**BLOCK, "epsilon": "1000"}}, "budget", "green"),
         ({"curator": {**BLOCK, "respond_within": -1.0}}, "late", "green"),
     ],
@@ -361,6 +365,60 @@ def test_rewards_themselves_leave_only_with_leave(world: World) -> None:
     assert budget is not None
     assert budget.spent == 3
     assert b"0.25" not in world.store.read_bytes(), "what the server has is not kept"
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_a_client_without_trust_gives_no_reward_also_where_an_earlier_one_did(world: World, drawn: bool) -> None:
+    world.server.curator = {**BLOCK, "mechanism": "none"}
+    earlier = world.client(trust="central")
+    decision = earlier.decide("shop", otherwise=0)
+    assert earlier.report(decision, 0.8414) if drawn else True
+    local = world.client()
+    assert not local.report(decision, 0.8414)
+    world.wait(local, 1e6)
+    assert world.server.sent == []
+    world.wait(earlier, 1e6)
+    assert world.server.sent == [], "it is forgotten"
+
+
+def test_what_is_deleted_is_overwritten(world: World) -> None:
+    """SQLite leaves deleted rows in the file unless it is told otherwise; how it was built decides what is usual."""
+    client = world.client()
+    client.decide("shop", otherwise=0)
+    with transaction(world.store) as database:
+        assert database.execute("PRAGMA secure_delete").fetchone() == (1,)
+        database.execute("CREATE TABLE more (text TEXT)")
+        database.executemany("INSERT INTO more VALUES (?)", [("a reward of 0.8414",)] * 1000)
+        database.execute("DELETE FROM more")
+    assert b"0.8414" not in world.store.read_bytes()
+
+
+def test_a_range_that_is_none_is_no_error_where_rewards_are_sent(world: World) -> None:
+    world.server.curator = {**BLOCK, "mechanism": "none", "range": 5}
+    assert world.client(trust="central").decide("shop", otherwise=0).silent == "curator"
+
+
+def test_the_noise_has_the_level_that_was_charged(world: World) -> None:
+    world.server.curator = {**BLOCK, "mechanism": "laplace", "epsilon": "1/1000"}
+    client = world.client()
+    decision = client.decide("shop", otherwise=0)
+    database = sqlite3.connect(world.store)
+    with database:
+        database.execute("UPDATE waiting SET curator = replace(curator, '1/1000', '1000000')")
+    database.close()
+    client.report(decision, 0)
+    answer = json.loads(world.drawn[0]["response"])
+    assert answer["epsilon"] == "1/1000"
+    assert answer["response"] != 0, "at the charged level it is 0 with probability 8e-9"
+
+
+def test_a_file_that_vanishes_is_no_fresh_budget(world: World) -> None:
+    client = world.client(limit="1/2")
+    client.decide("shop", otherwise=0)
+    world.store.unlink()
+    assert client.decide("shop", otherwise=0).silent == "storage"
+    assert client.budget() is None
+    assert not world.store.exists()
 
 
 def test_no_reward_is_in_anything_that_is_sent_or_kept(world: World) -> None:
@@ -458,3 +516,10 @@ def test_wrong_arguments_are_refused_by_name(tmp_path: Path) -> None:
         Client("http://x", "two\nlines")
     with pytest.raises(InputError, match="after must be positive"):
         Client("http://x", store=tmp_path / "x").decide("shop", otherwise=0, after=-1)
+    with pytest.raises(InputError, match="after must be positive seconds, got 'soon'"):
+        Client("http://x", store=tmp_path / "x").decide("shop", otherwise=0, after="soon")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="experiment must be a text, got None"):
+        Client("http://x", store=tmp_path / "x").decide(None, otherwise=0)  # type: ignore[arg-type]
+    for swapped in (0.8414, [0.8414], None):
+        with pytest.raises(InputError, match=r"decision must be one that decide returned, or its id, got a \w+$"):
+            Client("http://x", store=tmp_path / "x").report(swapped, "d1")  # type: ignore[arg-type]

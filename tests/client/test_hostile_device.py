@@ -107,10 +107,13 @@ def test_what_is_no_integer_does_not_leave_the_device(path: Path, answer: Any) -
     assert device.store.budget().spent == Fraction(1, 10), "a charge is never taken back"
 
 
-@pytest.mark.parametrize("decision", [None, 7, b"d1", ["d1"], ("d1",)])
-def test_a_decision_that_is_no_text_is_refused(path: Path, decision: Any) -> None:
+@pytest.mark.parametrize(
+    "decision", [None, 7, b"d1", ["d1"], ("d1",), 0.8414, Fraction(8414, 10000), Decimal("0.8414")]
+)
+def test_a_decision_that_is_no_text_is_refused_and_not_shown(path: Path, decision: Any) -> None:
+    """It may be the reward, by a swap of arguments."""
     device = Device(Store(path, limit="1"))
-    with pytest.raises(InputError, match="decision must be 1 to 200 letters"):
+    with pytest.raises(InputError, match=r"decision must be 1 to 200 letters, .* got a \w+$"):
         device.respond(decision, 1.0, BernoulliCurator("0.1"))
     assert device.store.budget().spent == 0
 
@@ -171,7 +174,12 @@ def test_a_store_that_was_changed_fails_closed(path: Path, statement: str) -> No
         Device(Store(path, limit="1")).respond("d2", 1.0, BernoulliCurator("0.5"))
 
 
-@pytest.mark.parametrize("statement", ["UPDATE budget SET spent = 'nan'", "DELETE FROM budget", "DROP TABLE budget"])
+OPEN = ("spent = 'nan'", "spent = '0'", "spent = '1/4'")
+
+
+@pytest.mark.parametrize(
+    "statement", [*(f"UPDATE budget SET {change}" for change in OPEN), "DELETE FROM budget", "DROP TABLE budget"]
+)
 def test_a_store_that_is_changed_while_it_is_open_fails_closed(path: Path, statement: str) -> None:
     device = Device(Store(path, limit="1"))
     device.respond("d1", 1.0, BernoulliCurator("0.5"))

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,3 +102,16 @@ def test_low_bits_of_exact_noise_say_nothing_beyond_epsilon() -> None:
     for bits in (16, 15, 14):
         assert least_epsilon(odd(zero, bits), odd(one, bits), trials) <= 1
         assert least_epsilon(odd(one, bits), odd(zero, bits), trials) <= 1
+
+
+class Forgetful(dict[float, Any]):
+    """What another thread may do between two steps: clear what was just kept."""
+
+    def __setitem__(self, key: float, value: Any) -> None:
+        pass
+
+
+def test_a_thread_that_clears_the_kept_samplers_breaks_no_draw() -> None:
+    noise = SystemNoise()
+    noise.__dict__["_samplers"] = Forgetful()
+    assert isinstance(noise.laplace(0.0, 2.0).steps, int)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
 import time
 from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import pytest
@@ -67,6 +69,41 @@ def test_with_a_delta_composition_may_go_beyond_the_sum() -> None:
         pure.enter(number, {"r": cost})
     with pytest.raises(LedgerError):
         pure.enter(50, {"r": costs[50]})
+
+
+@pytest.mark.parametrize(("sizes", "claim", "delta"), [((0.1, 0.5), "1", 0.01), ((0.25, 1.25), "2", 0.05)])
+def test_an_adversary_who_chooses_costs_by_what_was_released_stays_within_delta(
+    sizes: tuple[float, float], claim: str, delta: float
+) -> None:
+    """All strategies on randomised responses of two sizes, by dynamic programming. Optimal composition would let 1.3
+    times the delta through.
+    """
+    epsilon = float(Fraction(claim))
+
+    @cache
+    def fits(counts: tuple[int, int]) -> bool:
+        ledger = Ledger(claim, delta)
+        costs = [size for size, count in zip(sizes, counts, strict=True) for _ in range(count)]
+        try:
+            for number, cost in enumerate(sorted(costs)):
+                ledger.enter(number, {"r": cost})
+        except LedgerError:
+            return False
+        return True
+
+    @cache
+    def worst(counts: tuple[int, int], ups: tuple[int, int]) -> float:
+        """The largest delta from here on, after so many responses of each size, so many of them for the reward."""
+        loss = sum(size * (2 * up - count) for size, count, up in zip(sizes, counts, ups, strict=True))
+        found = max(0.0, -math.expm1(epsilon - loss)) if loss > epsilon else 0.0
+        for kind, size in enumerate(sizes):
+            more = (counts[0] + (kind == 0), counts[1] + (kind == 1))
+            if fits(more):
+                up, chance = (ups[0] + (kind == 0), ups[1] + (kind == 1)), 1.0 / (1.0 + math.exp(-size))
+                found = max(found, chance * worst(more, up) + (1.0 - chance) * worst(more, ups))
+        return found
+
+    assert 0.1 * delta < worst((0, 0), (0, 0)) <= delta
 
 
 def test_it_survives_json_and_is_checked_again() -> None:

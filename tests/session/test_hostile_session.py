@@ -43,6 +43,18 @@ def test_a_reward_is_never_taken_for_a_response(told: Any) -> None:
         session.tell(session.ask(), told)
 
 
+@pytest.mark.parametrize("value", [0.8414, 1 / 3, float("nan"), float("inf")])
+def test_a_reward_that_is_dressed_up_as_a_response_is_refused(value: float) -> None:
+    """What no device can have made: a number that is not on the grid of exact noise."""
+    session = Session("ldp-ucb-l", arms=2, epsilon="1")
+    decision = session.ask()
+    made = session.device().respond(decision, 0.5)
+    with pytest.raises(InputError, match="response must be made by a device of this session") as caught:
+        session.tell(decision, made._replace(value=value))
+    assert "8414" not in str(caught.value)
+    assert session.tell(decision, made) == "used"
+
+
 def test_a_response_is_told_once_and_to_its_own_decision() -> None:
     session = Session("ldp-ucb-b", arms=2, epsilon="1/3")
     one, two = session.ask(), session.ask()
@@ -77,7 +89,35 @@ def test_a_session_names_its_noise() -> None:
     exact = Session("adap-ucb", arms=2, epsilon=1)
     assert "the noise is exact" in exact.guarantee.conditions
     simulated = Session("adap-ucb", arms=2, epsilon=1, noise="simulated")
-    assert "for simulation: no promise on real rewards" in simulated.guarantee.conditions
+    said = "for simulation: no promise on real rewards"
+    assert said in simulated.guarantee.conditions
+    assert simulated.guarantee.in_short == said
+    assert str(simulated.guarantee) == "For simulation: no promise on real rewards."
+    assert simulated.guarantee.to_json()["promise"] == f"none: {said}"
+    assert "promise" not in exact.guarantee.to_json()
+
+
+def test_what_a_promise_rests_on_cannot_be_set_afterwards() -> None:
+    simulated = Session("adap-ucb", arms=2, epsilon=1, noise="simulated")
+    users = Session("adap-ucb", arms=2, epsilon=1, rewards_per_user=1)
+    with pytest.raises(AttributeError):
+        simulated.simulated = False  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        users.rewards_per_user = 100  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["adap-ucb", "ldp-ucb-b"])
+def test_a_reward_in_the_place_of_a_decision_is_not_shown(name: str) -> None:
+    session = Session(name, arms=2, epsilon=1)
+    decision = session.ask()
+    for wrong in (0.8414, "0.8414", [0.8414], ("0.8414", 1)):
+        for refused in (
+            lambda wrong=wrong: session.tell(wrong, decision),
+            lambda wrong=wrong: session.tell_many([(wrong, decision)]),
+        ):
+            with pytest.raises(InputError, match="decision must be one that ask returned") as caught:
+                refused()
+            assert "8414" not in str(caught.value)
 
 
 def signed(record: dict[str, Any]) -> str:

@@ -363,6 +363,8 @@ def test_in_the_local_model_a_log_holds_responses_and_no_rewards(tmp_path: Path)
 
 def test_a_log_of_other_arms_is_refused() -> None:
     asked = Session("adap-ucb", arms=["a", "b"], epsilon=1)
+    with pytest.raises(InputError, match=r"log must name arms of this session, got a float$"):
+        Session("adap-ucb", arms=["a", "b"], epsilon=1).warm_start([(0.8414, "a")])
     with pytest.raises(InputError, match="log must name arms of this session, got 'c'"):
         asked.warm_start([("a", 1), ("c", 0)])
     for wrong in (3, [1, 2], None):

@@ -139,7 +139,8 @@ export class Client {
   }
 
   /** A decision that is not shown yet: it is answered only once it is opened. */
-  async ask(experiment: string, { otherwise, fallback = null, user = this.#settings.user, level, after }: DecideOptions): Promise<Decision> {
+  async ask(experiment: string, options: DecideOptions): Promise<Decision> {
+    const { otherwise, fallback = null, user = this.#settings.user, level, after } = options ?? {};
     const id = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
     const instead = (silent: Silence, detail: string): Decision => ({ id, experiment, arm: fallback, silent, detail });
     try {
@@ -214,11 +215,11 @@ export class Client {
    * already made, or none is awaited. A report that cannot be kept is tried again when the answer is due.
    */
   async report(decision: Decision | string, reward: unknown): Promise<boolean> {
-    const id = typeof decision === "string" ? decision : decision.silent ? "" : decision.id;
-    const key = "." + id;
-    if (!id) return false;
-    this.#heard.set(key, reward);
     try {
+      const id = typeof decision === "string" ? decision : !decision.silent && decision.id;
+      const key = "." + id;
+      if (!id) return false;
+      this.#heard.set(key, reward);
       let drew = false;
       const state = await this.#soon((state) => {
         drew = this.#draw(state, key, reward);
@@ -237,11 +238,18 @@ export class Client {
     const made = state.made[key];
     if (!open || !made || made[1]) return false;
     const { curator } = open;
+    if (this.#distrusts(open)) throw new RangeError("trust must be central");
+    const [epsilon] = made; // what was charged is the level of the noise
     made[1] =
       curator.mechanism === "none"
         ? `${plain(reward, curator.range)}`
-        : encode(key.slice(1), made[0], responder(curator)(reward));
+        : encode(key.slice(1), epsilon, responder({ ...curator, epsilon })(reward));
     return true;
+  }
+
+  // Whether this is for a reward that this client may not give, although an earlier one with the same store could.
+  #distrusts({ curator }: Open): boolean {
+    return curator.mechanism === "none" && this.#settings.trust !== "central";
   }
 
   #drawn({ made, spent, limit }: Kept, key: string, reward: unknown, reported: boolean): void {
@@ -249,9 +257,9 @@ export class Client {
   }
 
   /** Whether a decision still waits: its answer is not due yet. */
-  async waits({ id }: Decision): Promise<boolean> {
+  async waits(decision: Decision): Promise<boolean> {
     try {
-      const open = (await this.#soon(() => {})).open?.["." + id];
+      const open = (await this.#soon(() => {})).open?.["." + decision.id];
       return !!open && !open.tries && open.next > this.#now();
     } catch {
       return false;
@@ -299,7 +307,7 @@ export class Client {
           if (open.next > now && !(again && open.tries)) continue;
           const reported = this.#heard.has(key);
           const reward = reported ? this.#heard.get(key) : open.otherwise;
-          if (!state.made[key]?.[1] && reward === null && !reported) {
+          if (this.#distrusts(open) || (!state.made[key]?.[1] && reward === null && !reported)) {
             forget(state, key);
             continue;
           }

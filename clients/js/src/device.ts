@@ -21,7 +21,9 @@ export interface Curator {
   respond(reward: number): number | bigint;
 }
 
-const system: Entropy = (words) => crypto.getRandomValues(new BigUint64Array(words));
+// Taken when this module is loaded: what a page puts in its place afterwards is not used.
+const random = crypto.getRandomValues.bind(crypto);
+const system: Entropy = (words) => random(new BigUint64Array(words));
 
 const divisor = (a: bigint, b: bigint): bigint => (b ? divisor(b, a % b) : a);
 
@@ -101,10 +103,11 @@ function draw(p: Probability, entropy: Entropy, k = 0): boolean {
   }
 }
 
-/** Whatever is not a number is NaN. */
-export function real(reward: unknown): number {
+/** Whatever is not a number is NaN, as in Python: null, empty texts and lists among it, which Number takes for 0. */
+export function real(reward: any): number {
   try {
-    return Number(reward);
+    const value = reward.valueOf();
+    return typeof value === "object" || !`${value}`.trim() ? NaN : Number(value);
   } catch {
     return NaN;
   }
@@ -307,7 +310,7 @@ export class Device {
    * of the steps matters: charge the budget, draw, keep the response, and only then return it.
    */
   async respond(decision: string, reward: number, curator: Curator): Promise<string> {
-    decision += ""; // an object could be one text now and another later
+    if (typeof decision !== "string") fail(`decision must be text, got a ${typeof decision}`); // it may be the reward
     if (!/^[\w.:=~-]{1,200}$/.test(decision))
       fail(`decision must be 1 to 200 letters, digits or ._:=~- signs, got '${decision}'`);
     const key = "." + decision;

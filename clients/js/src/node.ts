@@ -8,13 +8,16 @@ const REMEMBERED = 100; // changes of which a file holds the ids
 /**
  * A store in the folder `path`, for any number of processes. Each change is a new file with the next number, which
  * appears at once and complete, on disk. A process whose number is taken by another begins again: what it had made was
- * seen by nobody. The first line of a file holds the ids of the last changes.
+ * seen by nobody. The first line of a file holds the ids of the last changes. Files that vanish while the store is in
+ * use are not made again: what was spent would be forgotten.
  */
-export const fileStore = (path: string): Store => ({
-  update: async (change) => {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+export function fileStore(path: string): Store {
+  let used = false;
+  const update: Store["update"] = async (change) => {
+    if (!used) await mkdir(path, { recursive: true, mode: 0o700 });
     for (;;) {
       const [last, ids, old] = await newest(path);
+      if (used && !last) throw new RangeError("store has vanished");
       const text = change(old);
       const id = crypto.randomUUID();
       const draft = join(path, `draft-${id}`);
@@ -38,10 +41,12 @@ export const fileStore = (path: string): Store => ({
       const folder = await open(path);
       await folder.sync().finally(() => folder.close());
       for (const number of await numbers(path)) if (number <= last) await unlink(join(path, `${number}`)).catch(() => {});
+      used = true;
       return text;
     }
-  },
-});
+  };
+  return { update };
+}
 
 const codeOf = (error: unknown): string | undefined => (error as { code?: string }).code;
 

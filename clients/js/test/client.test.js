@@ -408,3 +408,41 @@ test("wrong settings are refused at once", () => {
   assert.throws(() => new Client({ url: "bandits.test", limit: "1" }), /url must begin with http/);
   assert.throws(() => new Client({ url: "http://x", limit: 1 }), /limit must be positive/);
 });
+
+test("a client that does not trust the server gives no reward, also where an earlier one did", async () => {
+  const none = { ...BLOCK, mechanism: "none", epsilon: null };
+  for (const drawnBefore of [true, false]) {
+    const world = fake({ curator: none, trust: "central" });
+    const decision = await world.client.decide("shop", options);
+    if (drawnBefore) assert.equal(await world.client.report(decision, 0.8414), true);
+    world.client.close();
+    const local = world.open({ trust: "local" });
+    assert.equal(await local.report(decision.id, 0.8414), false);
+    world.now += 1_000_000;
+    await local.flush();
+    await local.flush();
+    assert.deepEqual(world.sent, []);
+    assert.deepEqual((await world.state()).open, {});
+    local.close();
+  }
+});
+
+test("the noise has the level that was charged, whatever else the store says", async () => {
+  const world = fake({ curator: { ...BLOCK, mechanism: "laplace", epsilon: "0.001" } });
+  const decision = await world.client.decide("shop", options);
+  await world.store.update((kept) => kept.replace('"epsilon":"0.001"', '"epsilon":"1000000"'));
+  await world.client.report(decision, 0);
+  const [, body] = (await world.state()).made["." + decision.id];
+  // At the level of the store the response would be 0; at the one that was charged, it is so with probability 8e-9.
+  assert.equal(JSON.parse(body).epsilon, "1/1000");
+  assert.notEqual(JSON.parse(body).response, 0);
+});
+
+test("nothing that a page passes makes the client throw", async () => {
+  const { client } = fake();
+  for (const wrong of [null, undefined, 7, {}, [], Symbol("x"), { id: Symbol("x") }, { get silent() { throw new Error("no"); } }]) {
+    assert.equal(await client.report(wrong, 1), false);
+    assert.equal(await client.waits(wrong), false);
+  }
+  for (const wrong of [null, undefined, 7, {}]) assert.equal((await client.decide("shop", wrong)).silent, "input");
+});

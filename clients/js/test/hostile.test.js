@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { IDBFactory } from "fake-indexeddb";
 import * as dpbandits from "dpbandits";
+import { responder } from "dpbandits/client";
 
 const { bernoulliCurator, BudgetError, Device, indexedDBStore, laplaceCurator, randomisedResponse, sigmoidCurator } = dpbandits;
 
@@ -72,10 +73,35 @@ test("what is no integer does not leave the device, and is not shown", async () 
   }
 });
 
-test("a decision is one text", async () => {
-  let n = 0;
-  const shifting = { toString: () => (n++ ? '"} evil' : "d1") };
-  assert.equal(JSON.parse(await new Device(memory(), "1").respond(shifting, 1, bernoulliCurator("0.1"))).decision, "d1");
+test("a decision is a text: a reward in its place is refused, not shown, and costs nothing", async () => {
+  const device = new Device(memory(), "1");
+  for (const decision of [0.8414, 1, 1n, true, null, undefined, ["0.8414"], { toString: () => "0.8414" }])
+    await assert.rejects(device.respond(decision, "d1", bernoulliCurator("0.1")), (error) => {
+      assert.match(`${error}`, /^RangeError: decision must be text, got a \w+$/);
+      return true;
+    });
+  assert.equal((await device.budget()).spent, "0");
+});
+
+test("what is no number is the lowest reward, also where 0 is not: as in Python", () => {
+  const silent = (n) => new BigUint64Array(n).fill(2n ** 64n - 1n);
+  const block = { mechanism: "laplace", epsilon: "1", range: [-10, 10], sigmoid: false };
+  for (const reward of [null, undefined, "", " ", "text", [], [5], {}, NaN, Symbol("x"), Object.create(null), () => 1]) {
+    assert.equal(sigmoidCurator(laplaceCurator("1", silent)).respond(reward), 0n);
+    assert.equal(responder(block, silent)(reward), 0n);
+  }
+  for (const reward of [0, -0, 0n, false, "0", " 0 ", new Number(0)]) assert.equal(responder(block, silent)(reward), 32768n);
+});
+
+test("random bits are those of the browser, whatever the page puts in their place afterwards", () => {
+  crypto.getRandomValues = (array) => array;
+  try {
+    // Without noise from the replaced function, all bits would be equal; with real noise that has probability 2^-199.
+    const bits = Array.from({ length: 200 }, () => randomisedResponse("0.000001").respond(1));
+    assert.equal(new Set(bits).size, 2);
+  } finally {
+    delete crypto.getRandomValues;
+  }
 });
 
 test("a store that was changed fails closed", async () => {

@@ -1,7 +1,7 @@
 // The store in files: atomic, on disk, for several processes.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -56,4 +56,15 @@ test("a folder that cannot be written, and a file that is damaged, are no store"
   assert.equal(readFileSync(path, "utf8"), "a file where the folder should be");
   await assert.rejects(fileStore(damaged).update(() => { throw new Error("no"); }), /no/);
   assert.deepEqual(readdirSync(damaged), ["1"]);
+});
+
+test("files that vanish are no fresh budget", async () => {
+  for (const remove of [(path) => rmSync(path, { recursive: true }), (path) => readdirSync(path).forEach((name) => rmSync(join(path, name)))]) {
+    const path = folder();
+    const device = new Device(fileStore(path), "1");
+    await device.respond("d1", 1, bernoulliCurator("1"));
+    remove(path);
+    await assert.rejects(device.respond("d2", 1, bernoulliCurator("1")), /ENOENT|store has vanished/);
+    await assert.rejects(device.budget(), /ENOENT|store has vanished/);
+  }
 });

@@ -73,7 +73,7 @@ PROBLEMS = (
         "revenue in [0, 100], mostly 0",
         (0.0, 100.0),
     ),
-    Challenge("log", LOG, "a log of 6000 banner views, replayed"),
+    Challenge("log", LOG, "a made-up log of 6000 banner views, replayed"),
 )
 
 

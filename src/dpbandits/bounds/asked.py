@@ -16,6 +16,7 @@ from dpbandits.environments.levels import levels_of
 from dpbandits.environments.numbers import low_and_high, real
 from dpbandits.errors import InputError
 from dpbandits.formats import amount
+from dpbandits.privacy.guarantee import FROM_LOG
 
 __all__ = ["Bounds", "bounds"]
 
@@ -71,7 +72,7 @@ class Bounds:
         for words, found in (("largest lower bounds", self.lower()), ("smallest upper bounds", self.upper())):
             shown = ", ".join(f"{bound.name} {amount(bound.value or 0.0)}" for bound in found[:3])
             lines.append(f"  {words}: {shown or 'none'}")
-        return lines
+        return [*lines, f"  no promise: {FROM_LOG}"] if asked.from_log else lines
 
 
 def bounds(

@@ -15,7 +15,7 @@ from dpbandits.bounds.problem import LinearProblem, Problem
 from dpbandits.checks import fraction, known, nearest, positive
 from dpbandits.environments.numbers import number
 from dpbandits.errors import InputError
-from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.privacy.guarantee import FROM_LOG, Guarantee
 
 __all__ = ["applicable", "evaluate", "for_policy", "read_options", "report", "theorem_named", "theorems"]
 
@@ -145,10 +145,12 @@ def for_policy(
 def report(problem: Problem | LinearProblem, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What ``dpbandits bounds --json`` prints: lower and upper bounds by name, and the policies with a bound.
 
+    ``promise`` is there only if nothing is promised of these numbers, because they follow from a log.
+
     >>> sorted(report(Problem.bernoulli([0.9, 0.6], 1000, epsilon=1.0)))
     ['lower', 'policies', 'upper']
     """
     bounds = evaluate(problem, options)
     sides = {kind: {b.name: b.to_json() for b in bounds if b.kind == kind} for kind in ("lower", "upper")}
     policies = sorted({policy for bound in bounds if bound.value is not None for policy in bound.policies})
-    return {**sides, "policies": policies}
+    return {**sides, "policies": policies, **({"promise": f"none: {FROM_LOG}"} if problem.from_log else {})}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dpbandits.bounds.bound import DoesNotHold
@@ -33,6 +33,7 @@ class Problem:
     family: Literal["bernoulli", "gaussian", "bounded"] = "bernoulli"
     sd: float = 1.0  # of normal rewards
     laws: tuple[Law, ...] = ()  # of bounded rewards
+    from_log: bool = False  # whether the means follow from a user's log
 
     def __post_init__(self) -> None:
         at_least("horizon", self.horizon, 1)
@@ -69,6 +70,18 @@ class Problem:
         ('bounded', [0.8, 0.7], 0.5)
         """
         rounds = at_least("horizon", horizon, 1)
+        asked = cls._of(arms, rounds, epsilon, levels, reward_range)
+        return replace(asked, from_log=True) if arms.from_log else asked
+
+    @classmethod
+    def _of(
+        cls,
+        arms: Arms,
+        rounds: int,
+        epsilon: float | None,
+        levels: Population | None,
+        reward_range: tuple[float, float] | None,
+    ) -> Problem:
         if arms.binary and reward_range in (None, (0.0, 1.0)):
             return cls.bernoulli(arms.means, rounds, epsilon=epsilon, levels=levels)
         normal = [arm for arm in arms if isinstance(arm, Normal)]
@@ -194,7 +207,10 @@ def law_of(arm: Distribution, within: tuple[float, float] = (0.0, 1.0)) -> Law:
     low, high = within
     least, most = arm.support
     if least < low or most > high:
-        raise InputError("arms", f": bounds need rewards in [{low:g}, {high:g}], {arm} pays in [{least:g}, {most:g}]")
+        paid = (
+            "a log pays others" if arm.from_log else f"{arm} pays in [{least:g}, {most:g}]"
+        )  # ends are single rewards
+        raise InputError("arms", f": bounds need rewards in [{low:g}, {high:g}], {paid}")
 
     def unit(reward: float) -> float:
         return min(max((reward - low) / (high - low), 0.0), 1.0)
@@ -217,6 +233,7 @@ class LinearProblem:
     parameter: tuple[float, ...]
     horizon: int
     epsilon: float
+    from_log: bool = False  # whether the parameter follows from a user's log
 
     def __post_init__(self) -> None:
         at_least("horizon", self.horizon, 1)

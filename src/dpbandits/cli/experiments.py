@@ -94,7 +94,7 @@ def compare(file: Path, as_json: bool, workers: float | None, **given: Any) -> N
             echo(json.dumps({"file": str(file), "out": str(given["out"]), "policies": traces}, allow_nan=False))
             return
         print_table(list(played.columns), played.rows())
-        for void in {trace.guarantee.in_short for trace in played.values() if trace.guarantee.void}:
+        for void in played.voids():
             echo(void)
 
     threads = whole("workers", workers)

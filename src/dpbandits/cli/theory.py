@@ -48,15 +48,12 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
         about = Problem.on(Arms.of(arms), horizon, epsilon=epsilon, levels=users)
     with working("bounds"):
         found = report(about, read_options(named_options(rest["options"])))
-    logged = Arms.of(arms).log is not None
-    if logged:
-        found["promise"] = f"none: {FROM_LOG}"
     if rest["as_json"]:
         echo(json.dumps(found, allow_nan=False))
         return
     privacy = f"levels {levels}" if epsilon is None else f"epsilon {epsilon:g}"
     echo(f"{arms}, {horizon:,.0f} rounds, {privacy}. Playing at random loses {_number(about.at_random)}.")
-    if logged:
+    if about.from_log:
         echo(f"These numbers carry no promise: {FROM_LOG}.")
     lower, upper = found["lower"], found["upper"]
     for heading, column, rows in (
@@ -96,9 +93,10 @@ def _linear(arms: str, horizon: float, epsilon: float | None) -> LinearProblem:
 
     if epsilon is None:
         raise InputError("epsilon", "is required by bounds --linear, got none")
-    means = Arms.of(arms).means
+    read = Arms.of(arms)
+    means = read.means
     basis = tuple(tuple(float(i == j) for j in range(len(means))) for i in range(len(means)))
-    return LinearProblem(basis, means, at_least("horizon", horizon, len(means)), epsilon)
+    return LinearProblem(basis, means, at_least("horizon", horizon, len(means)), epsilon, read.from_log)
 
 
 def _fails(bound: dict[str, Any]) -> bool:

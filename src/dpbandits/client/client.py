@@ -131,8 +131,10 @@ class Client:
         """
         if otherwise is not None and not math.isfinite(as_float(otherwise)):
             raise InputError("otherwise", f"must be the reward for 'nothing happened', or None, got {otherwise!r:.80}")
-        if after is not None and not 0.0 < after < math.inf:
+        if after is not None and not 0.0 < as_float(after) < math.inf:
             raise InputError("after", f"must be positive seconds, got {after!r:.80}")
+        if not isinstance(experiment, str):
+            raise InputError("experiment", f"must be a text, got {experiment!r:.80}")
         asked, name, person = self._clock(), secrets.token_hex(16), user or ""
         instead = ClientDecision(name, experiment, fallback)
         try:
@@ -147,7 +149,7 @@ class Client:
             return self._decided(made, None, None, person)
         block, token = offer
         now = self._clock()
-        due = _due(asked, now, block.get("respond_within"), after)
+        due = _due(asked, now, block.get("respond_within"), None if after is None else as_float(after))
         if due <= now:
             return self._decided(replace(made, silent="late"), block, None, person)
         number = None if otherwise is None else as_float(otherwise)
@@ -171,9 +173,11 @@ class Client:
         if isinstance(decision, ClientDecision) and decision.silent is not None:
             return False
         name = decision.id if isinstance(decision, ClientDecision) else decision
+        if not isinstance(name, str):  # it is not shown: it may be the reward
+            raise InputError("decision", f"must be one that decide returned, or its id, got a {type(name).__name__}")
         self._heard[name] = reward
         try:
-            answer = self._outbox.make(name, lambda waiting: _draw(waiting, reward))
+            answer = self._outbox.make(name, lambda waiting: self._draw(waiting, reward))
         except NO_STORE:
             return False
         self._heard.pop(name, None)
@@ -212,7 +216,7 @@ class Client:
                     reward = waiting.otherwise
                     if reward is None:
                         return ""
-                answer = _draw(waiting, reward)
+                answer = self._draw(waiting, reward)
                 event = {"id": waiting.decision, "reward": as_float(reward), "reported": reported, "response": answer}
                 drawn.append(event)
                 return answer
@@ -223,6 +227,9 @@ class Client:
                     self._tell(type="drawn", **event)
                 for row in claimed:
                     self._heard.pop(row.decision, None)
+                    if self._distrusts(row):
+                        self._outbox.done(row.decision)
+                        continue
                     code, answer = self._send(row)
                     if answer in FINAL:
                         self._outbox.done(row.decision)
@@ -249,6 +256,19 @@ class Client:
         self.close()
 
     # Sending
+
+    def _distrusts(self, row: Waiting) -> bool:
+        """Whether this is for a reward that this client may not give, although an earlier one with the file could."""
+        return row.curator["mechanism"] == "none" and self._trust != "central"
+
+    def _draw(self, waiting: Waiting, reward: object) -> str:
+        """The answer to a decision. This happens inside the transaction that keeps it: nobody sees it before."""
+        if self._distrusts(waiting):
+            raise InputError("trust", "must be central for a reward itself to be sent, got local")
+        if waiting.curator["mechanism"] == "none":
+            return json.dumps(_plain(reward, waiting.curator))
+        drawn = responder({**waiting.curator, "epsilon": waiting.epsilon})(reward)  # at the level that was charged
+        return encode(waiting.decision, rational("epsilon", waiting.epsilon), drawn).decode()
 
     def _send(self, row: Waiting) -> tuple[int, str]:
         """The HTTP status, and what the server says became of the answer. The bytes are the same every time."""
@@ -326,9 +346,12 @@ def _read(
     try:
         if not central:
             responder(block)
-        elif block.get("epsilon") is not None:
-            rational("epsilon", str(block["epsilon"]))
-    except (InputError, TypeError, ValueError, IndexError) as error:
+        else:
+            _plain(None, block)
+            if block.get("epsilon") is not None:
+                rational("epsilon", str(block["epsilon"]))
+        float(block.get("respond_within") or 0.0)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # InputError is among them
         return replace(made, silent="curator", detail=str(error)), None
     return made, (block, token)
 
@@ -340,14 +363,6 @@ def _due(asked: float, now: float, window: Any, after: float | None) -> float:
     if after is None and within < math.inf:
         return latest
     return min(now + (NO_WINDOW if after is None else after) * (1.0 + 0.1 * _chance()), latest)
-
-
-def _draw(waiting: Waiting, reward: object) -> str:
-    """The answer to a decision. This happens inside the transaction that keeps it: nobody sees it before."""
-    if waiting.curator["mechanism"] == "none":
-        return json.dumps(_plain(reward, waiting.curator))
-    drawn = responder(waiting.curator)(reward)
-    return encode(waiting.decision, rational("epsilon", waiting.epsilon), drawn).decode()
 
 
 def _plain(reward: object, block: Mapping[str, Any]) -> float:

@@ -38,6 +38,7 @@ def transaction(path: Path, timeout: float = LOCK_TIMEOUT) -> Iterator[sqlite3.C
         closing(sqlite3.connect(where, timeout=timeout, isolation_level=None, uri=True)) as database,
     ):
         database.execute("PRAGMA synchronous = EXTRA")
+        database.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten: it may be a reward
         database.execute("BEGIN IMMEDIATE")
         try:
             yield database

@@ -80,11 +80,13 @@ class Outbox:
 
     def __init__(self, path: Path, limit: Exactly) -> None:
         self.path, self.limit = path.absolute(), rational("limit", limit)
+        self._seen = False  # a file that vanishes is not made again: what was spent would be forgotten
 
     def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        if not self.path.exists():
+        if not self._seen and not self.path.exists():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             create(self.path, _fill)
+        self._seen = True
         return transaction(self.path, LOCK_TIMEOUT)
 
     def budget(self, person: str) -> Budget:
@@ -137,7 +139,7 @@ class Outbox:
             for row in due:
                 try:
                     answer = row.answer or _keep(database, row, draw)
-                except (KeyError, TypeError, ValueError):  # what is kept of it is damaged: InputError is among them
+                except (ArithmeticError, LookupError, TypeError, ValueError):  # it is damaged: InputError is among them
                     answer = ""
                 if not answer:
                     database.execute("DELETE FROM waiting WHERE decision = ?", (row.decision,))

@@ -76,6 +76,7 @@ class Store:
         with self._transaction() as database:
             row = database.execute("SELECT epsilon, response FROM decisions WHERE decision = ?", (name,)).fetchone()
             if row is None:
+                _check(database)
                 spent = _budget(database).charge(level).spent
                 database.execute("UPDATE budget SET spent = ?", (str(spent),))
                 database.execute("INSERT INTO decisions VALUES (?, ?, NULL)", (name, str(level)))

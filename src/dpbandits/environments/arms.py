@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from os import PathLike
 from typing import Any
@@ -32,6 +32,7 @@ MOST_ARMS = 100_000
 
 TERM = re.compile(r"\s*(?:(?P<count>\d+)\s*\*\s*)?(?P<name>[A-Za-z]\w*)\s*\((?P<inside>[^()]*)\)\s*")
 REPLAY = re.compile(r"\s*replay\((.+)\)\s*")
+UNSAVED = re.compile(r"replay\((a (data frame|log) of [^()]*)\)")  # how arms are written whose rewards are not
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,11 @@ class Arms:
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     @property
+    def from_log(self) -> bool:
+        """Whether any of the arms pays the rewards of a user's log. Then nothing is promised of what they give."""
+        return any(arm.from_log for arm in self.distributions)
+
+    @property
     def binary(self) -> bool:
         """Whether every reward is 0 or 1."""
         return all(arm.binary for arm in self.distributions)
@@ -146,25 +152,30 @@ class Arms:
     def to_json(self) -> dict[str, Any]:
         """JSON-ready: how the arms are written, their names where they have any, and a hash of the log's rewards."""
         record: dict[str, Any] = {"text": self.text}
-        if self.log is not None:
-            record["log"] = self.log.digest()
-        elif self.named:
+        if self.from_log:
+            record["log"] = self._log_digest()
+        if self.log is None and self.named:
             record["names"] = list(self.names)
         return record
+
+    def _log_digest(self) -> str | None:
+        """A hash of the log's rewards; of all that the arms pay, where only some of them are from a log."""
+        if self.log is not None:
+            return self.log.digest()
+        return self.digest() if self.from_log else None
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any], log: object = None) -> Arms:
         """The arms that were written; a log is read again, and must not have changed.
 
-        The rewards of a data frame are not written. ``log`` is that data frame.
+        The rewards of a data frame are not written. ``log`` is that data frame, or the arms, if some are from a log.
         """
         arms = cls.of(log) if log is not None else parse_arms(record["text"])
-        if arms.log is not None and record.get("log") not in (None, arms.log.digest()):
-            what = f"the log '{arms.log.path}'" if arms.log.path else "the data frame"
-            raise InputError("arms", f": {what} has changed since this was written")
-        if "names" in record:
-            arms = cls(arms.distributions, tuple(record["names"]), arms.text)
-        return arms
+        if record.get("log") not in (None, arms._log_digest()):
+            what = "the arms have" if arms.log is None else "the data frame has"
+            what = f"the log '{arms.log.path}' has" if arms.log is not None and arms.log.path else what
+            raise InputError("arms", f": {what} changed since this was written")
+        return replace(arms, names=tuple(record["names"])) if "names" in record else arms
 
     def digest(self) -> str:
         """A hash of what every arm pays, whatever the arms are called and however they were written."""
@@ -192,10 +203,12 @@ def parse_arms(text: str) -> Arms:
     """
     text = text.strip()
     meant = PROBLEMS[known("problem", text[1:], PROBLEMS)] if text.startswith("@") else text
+    unsaved = UNSAVED.search(meant)
+    if unsaved is not None:
+        again = "the data frame" if unsaved[2] == "data frame" else "the arms"
+        raise InputError("arms", f": the rewards of {unsaved[1]} were not saved: give {again} again as arms")
     replay = REPLAY.fullmatch(meant)
     if replay is not None:
-        if replay[1].startswith("a data frame of "):
-            raise InputError("arms", f": the rewards of {replay[1]} were not saved: give the data frame again as arms")
         return Arms.logged(read_log(replay[1].strip()), text)
     if meant.lower().endswith(FILES):
         return Arms.logged(read_log(meant))

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpbandits.display import shortened
 from dpbandits.errors import InputError
 from dpbandits.numerics import sigmoid
 from dpbandits.types import Floats, Rng
@@ -64,6 +65,7 @@ class Distribution:
     code: ClassVar[int]
     name: ClassVar[str]
     arity: ClassVar[int]  # how many parameters
+    from_log: ClassVar[bool] = False  # whether its rewards are those of a user's log
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -262,14 +264,14 @@ class Normal(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Choice(Distribution):
-    """One of these values, each as likely as the others; also one arm of a user's log, resampled."""
+    """One of these values, each as likely as the others."""
 
     values: Floats
     code, name, arity = CHOICE, "choice", -1
 
     def __post_init__(self) -> None:
         if self.values.size == 0 or not np.isfinite(self.values).all():
-            raise InputError("arms", f": a choice arm needs at least one value, all finite, got {self}")
+            raise InputError("arms", f": a choice arm needs at least one value, all finite, got {shortened(str(self))}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Choice) and np.array_equal(self.values, other.values)

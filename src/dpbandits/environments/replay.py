@@ -14,9 +14,26 @@ import numpy as np
 
 from dpbandits.environments.distributions import Choice
 from dpbandits.errors import InputError, MissingExtraError
+from dpbandits.formats import plural
 from dpbandits.types import Floats, Integers
 
-__all__ = ["Log", "is_frame", "read_log"]
+__all__ = ["Log", "Logged", "is_frame", "read_log"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Logged(Choice):
+    """One arm of a log, resampled. It never shows its rewards, and what is computed from it says that it is from a log.
+
+    >>> Logged(np.array([0.25, 1.0])), Logged.from_log
+    (replay(a log of 2 rewards), True)
+    """
+
+    from_log = True
+
+    def __str__(self) -> str:
+        return f"replay(a log of {plural(self.values.size, 'reward')})"
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +45,9 @@ class Log:
     rewards: tuple[Floats, ...]  # of each arm
     lines: tuple[Integers, ...]  # of each arm's rewards
 
-    def arms(self) -> list[Choice]:
+    def arms(self) -> list[Logged]:
         """Each arm's rewards, to be resampled."""
-        return [Choice(rewards) for rewards in self.rewards]
+        return [Logged(rewards) for rewards in self.rewards]
 
     @property
     def text(self) -> str:
@@ -109,8 +126,10 @@ def _columns(path: str, names: list[str]) -> tuple[int, int]:
     missing = [name for name in ("arm", "reward") if name not in names]
     if missing:
         where = f"line 1 of '{path}'" if path else "the data frame"
-        shown = ", ".join(map(str, names))
-        raise InputError("arms", f": {where}: no column {' and no column '.join(missing)}, got {shown!a:.200}")
+        shown = f"{', '.join(names)!a:.200}"
+        if path and any(_natural(name)[0] == 0 for name in names):  # a first line of rewards, and not of names
+            shown = "a line with numbers: the names of the columns are missing"
+        raise InputError("arms", f": {where}: no column {' and no column '.join(missing)}, got {shown}")
     return names.index("arm"), names.index("reward")
 
 

@@ -102,11 +102,12 @@ class _AsGenerator(ABC):
 
     def _sampler(self, scale: float) -> Callable[[int], int]:
         samplers: dict[float, Callable[[int], int]] = self.__dict__.setdefault("_samplers", {})
-        if scale not in samplers:
+        sampler = samplers.get(scale)
+        if sampler is None:
             if len(samplers) >= SAMPLERS_KEPT:
-                samplers.clear()
-            samplers[scale] = self.discrete_laplace(1 / (Fraction(scale) * ENLARGED), GRID_STEPS)
-        return samplers[scale]
+                samplers.clear()  # also under the hands of another thread, which has its own hold on its sampler
+            sampler = samplers[scale] = self.discrete_laplace(1 / (Fraction(scale) * ENLARGED), GRID_STEPS)
+        return sampler
 
 
 class ExactNoise(_AsGenerator):

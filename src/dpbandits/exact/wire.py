@@ -43,9 +43,10 @@ def encode(decision: str, epsilon: Fraction, response: int) -> bytes:
 
 
 def named(decision: object) -> str:
-    """``decision`` if it is a valid name of one."""
+    """``decision`` if it is a valid name of one. What is no text is not shown: it may be the reward."""
     if not isinstance(decision, str) or DECISION.fullmatch(decision) is None:
-        raise InputError("decision", f"must be 1 to 200 letters, digits or ._:=~- signs, got {decision!r:.80}")
+        shown = f"{decision!r:.80}" if isinstance(decision, str) else f"a {type(decision).__name__}"
+        raise InputError("decision", f"must be 1 to 200 letters, digits or ._:=~- signs, got {shown}")
     return decision
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -28,6 +28,7 @@ from dpbandits.simulation import Simulation, Trace, Traces, simulate_all
 from dpbandits.simulation.runs import ENGINES
 from dpbandits.simulation.settings import settings
 from dpbandits.simulation.traces import COLUMNS
+from dpbandits.types import Floats
 
 #: The settings that a [[policy]] table has for itself; all others are shared by all simulations.
 POLICY_SETTINGS = ("epsilon", "levels", "options")
@@ -245,7 +246,7 @@ def _reported(
     words = f"{arms_text(simulation)}, {size}"
     if simulation.arms.named:
         words += f"; the best arm is {', '.join(simulation.arms.best())}"
-    void = simulation.guarantee.in_short if simulation.guarantee.void else ""
+    void = "; ".join(played.voids())
     said = f"{words}; {void}" if void else words
     shown: list[Panel | Table] = [*_panels(asked, played), _table(played), _pulls(played)]
     section = Section("comparison", asked.title, "", said, asked.cells, shown)
@@ -296,8 +297,17 @@ def _table(played: Traces) -> Table:
 
 
 def _pulls(played: Traces) -> Table:
-    """How often each arm was played, by name."""
-    first = next(iter(played.values()))
-    rows = [[label, *(amount(float(x)) for x in trace.pulls[:, -1].mean(axis=0))] for label, trace in played.items()]
-    means = ["mean reward", *(f"{mean:.4g}" for mean in first.means)]
-    return Table("pulls", "Pulls of each arm, mean over all runs", ["policy", *first.names], [means, *rows])
+    """How often each arm was played, by name. An arm that a simulation does not have is left empty."""
+    names = list(dict.fromkeys(name for trace in played.values() for name in trace.names))
+    rows = [_by_name(label, trace, trace.pulls[:, -1].mean(axis=0), names, amount) for label, trace in played.items()]
+    means = {tuple(_by_name("mean reward", trace, trace.means, names, "{:.4g}".format)) for trace in played.values()}
+    shared = [list(row) for row in means] if len(means) == 1 else []
+    return Table("pulls", "Pulls of each arm, mean over all runs", ["policy", *names], [*shared, *rows])
+
+
+def _by_name(
+    head: str, trace: Trace, values: Floats, names: Sequence[str], written: Callable[[float], str]
+) -> list[str]:
+    """A row of a table: the values of the arms, in the order of the names."""
+    found = dict(zip(trace.names, values.tolist(), strict=True))
+    return [head, *(written(found[name]) if name in found else "" for name in names)]

@@ -105,12 +105,16 @@ def write_data(path: Path, section: Section, traces: Mapping[str, Trace]) -> Non
     """Write a row for each simulation, run and checkpoint, with the regret and the pulls of each arm by name.
 
     The pulls of an arm that a simulation does not have are null. The settings of all simulations are in the metadata.
+    ``promise`` is there if nothing is promised of some of the numbers, and null where a policy's promise stands.
     """
     arms = list(dict.fromkeys(name for trace in traces.values() for name in trace.names))
-    parts: dict[str, list[Any]] = {name: [] for name in ("simulation", "run", "t", "regret", *_columns(arms))}
+    void = ["promise"] if any(trace.guarantee.void for trace in traces.values()) else []
+    parts: dict[str, list[Any]] = {name: [] for name in ("simulation", *void, "run", "t", "regret", *_columns(arms))}
     for name, trace in traces.items():
         run, t = np.meshgrid(np.arange(trace.runs), trace.checkpoints, indexing="ij")
         parts["simulation"].append(np.full(run.size, name))
+        for column in void:
+            parts[column].append(np.full(run.size, trace.guarantee.promise or None, object))
         parts["run"].append(run.ravel())
         parts["t"].append(t.ravel())
         parts["regret"].append(trace.regret.ravel())

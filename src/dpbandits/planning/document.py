@@ -36,7 +36,7 @@ def document(plan: Plan) -> dict[str, Any]:
         "all_share": [outcome.to_json(asked) for outcome in plan.all_share],
         "to_know": {t: one.to_json() for t, one in plan.knowing.items()},
         "left_out": [{"policy": o.policy, "epsilon": o.epsilon, "reason": o.reason} for o in plan.left_out],
-        **({} if asked.arms.log is None else {"promise": f"none: {FROM_LOG}"}),
+        **({"promise": f"none: {FROM_LOG}"} if asked.arms.from_log else {}),
         "version": __version__,
     }
 

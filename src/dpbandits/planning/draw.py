@@ -34,7 +34,7 @@ def draw(plan: Plan) -> Figure:
     settings = (
         f"{arms}; {asked.horizon:,} rounds{refusal}; {asked.runs} runs, seed {asked.seed}, dpbandits {__version__}"
     )
-    if asked.arms.log is not None:
+    if asked.arms.from_log:
         settings += f"\nno promise: {FROM_LOG}"
     figure.suptitle(settings, fontsize=9, color=GREY)
     return figure

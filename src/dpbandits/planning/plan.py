@@ -13,7 +13,7 @@ from dpbandits.formats import amount
 from dpbandits.planning.grid import LeftOut, Outcome
 from dpbandits.planning.knowing import Knowing
 from dpbandits.planning.question import Question
-from dpbandits.privacy.guarantee import Guarantee
+from dpbandits.privacy.guarantee import FROM_LOG, Guarantee
 
 __all__ = ["BudgetAnswer", "Plan", "lower_bound"]
 
@@ -67,7 +67,7 @@ class Plan:
                 share = asked.loss(outcome.regret)
                 loss = "" if share is None else f" ({100 * share:.2g} % of what the best arm pays)"
                 lines.append(f"  {words}: {outcome.label} loses {amount(outcome.regret)}{loss}")
-        return lines
+        return [*lines, f"  no promise: {FROM_LOG}"] if asked.arms.from_log else lines
 
     @property
     def focus(self) -> float:

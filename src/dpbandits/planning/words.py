@@ -31,7 +31,7 @@ def answers(plan: Plan) -> list[str]:
 
 
 def _about_the_log(plan: Plan) -> list[str]:
-    if plan.question.arms.log is None:
+    if not plan.question.arms.from_log:
         return []
     return [f"These numbers carry no promise: {FROM_LOG}. Do not show them to whoever may not see its rewards."]
 

@@ -16,6 +16,7 @@ ONE_REWARD = "one reward"
 IN_RANGE = "rewards are clipped to [0, 1] inside the curator"
 ANY_REAL = "any reward: it passes through the logistic function inside the curator"
 FROM_LOG = "computed from the log itself"
+SIMULATED = "for simulation: no promise on real rewards"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Guarantee:
     unit: str
     view: str
     conditions: str
-    void: str = ""  # why nothing is promised of these numbers, whatever the policy promises where it runs
+    void: str = ""  # that nothing is promised of these numbers, and why, whatever the policy promises where it runs
 
     @classmethod
     def none(cls) -> Guarantee:
@@ -68,13 +69,29 @@ class Guarantee:
         >>> Guarantee.central(1.0).from_log().in_short
         'no promise: computed from the log itself'
         """
-        return dataclasses.replace(self.under(f"no promise: {FROM_LOG}"), void=FROM_LOG)
+        return self._void(f"no promise: {FROM_LOG}")
+
+    def simulated(self) -> Guarantee:
+        """What becomes of a guarantee where the noise is that of a simulation, whose generator tells what it drew.
+
+        >>> Guarantee.central(1.0).simulated().in_short
+        'for simulation: no promise on real rewards'
+        """
+        return self._void(SIMULATED)
+
+    def _void(self, sentence: str) -> Guarantee:
+        return dataclasses.replace(self.under(sentence), void=sentence)
+
+    @property
+    def promise(self) -> str:
+        """Of numbers of which nothing is promised: "none", and why. Otherwise empty."""
+        return f"none: {self.void.removeprefix('no promise: ')}" if self.void else ""
 
     @property
     def in_short(self) -> str:
         """The trust model, epsilon and delta; or why nothing is promised."""
         if self.void:
-            return f"no promise: {self.void}"
+            return self.void
         for_whom = "" if self.unit == ONE_REWARD else f" for {self.unit}"
         return "not private" if self.trust == "none" else f"{self.trust} privacy, {self.size}{for_whom}"
 
@@ -86,7 +103,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         if self.void:
-            return f"No promise: {self.void}."
+            return f"{self.void[0].upper()}{self.void[1:]}."
         if self.trust == "none":
             return "No privacy is promised: whoever decides sees the rewards."
         return (
@@ -110,9 +127,9 @@ class Guarantee:
         ``promise`` is there only if nothing is promised of the numbers beside it.
         """
         record = dataclasses.asdict(self)
-        void = record.pop("void")
-        if void:
-            record["promise"] = f"none: {void}"
+        del record["void"]
+        if self.void:
+            record["promise"] = self.promise
         if self.epsilon is not None and math.isinf(self.epsilon):
             record["epsilon"] = None
         return record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 from dpbandits.checks import fraction
 from dpbandits.errors import InputError
 from dpbandits.exact.rational import Exactly, writable
-from dpbandits.privacy.composition import heterogeneous
+from dpbandits.privacy.renyi import pure_to_zcdp, zcdp_to_dp
 
 __all__ = ["Entry", "Ledger", "LedgerError", "Name"]
 
@@ -21,6 +22,8 @@ __all__ = ["Entry", "Ledger", "LedgerError", "Name"]
 Name = str | int | tuple["Name", ...]
 
 MAX_TEXT = 100  # characters of a name's text; a dump of memory would have more
+
+ROUNDED, SMALLEST = 1.0 + 1e-12, 1e-300  # a sum of floats is rounded up, and never to nothing
 
 
 class LedgerError(RuntimeError):
@@ -38,9 +41,9 @@ class Ledger:
     """An append-only list of releases with exact rational costs. It refuses a release that would break the claim.
 
     The claim is the total epsilon that one reward may lose. Pure costs add up. With a ``delta`` their sum may exceed
-    the claim, as long as their composition at that delta (Kairouz, Oh & Viswanath 2015) does not. That composition is
-    about costs that are fixed beforehand: with a ``delta``, no cost may depend on what was released. A ledger may be
-    shared between threads; it lives in memory, and ``to_json`` is what is kept.
+    the claim, as long as their zCDP at that delta does not. Both hold if what was released decides the later costs
+    (Feldman & Zrnic 2021, Theorem 3.1). Optimal composition does not, so it is not used here. A ledger may be shared
+    between threads; it lives in memory, and ``to_json`` is what is kept.
 
     >>> ledger = Ledger("1")
     >>> ledger.enter("first mean", dict.fromkeys(["r1", "r2"], "1/2"))
@@ -89,9 +92,7 @@ class Ledger:
     def _check(self, release: Name, reward: Name, cost: Fraction) -> None:
         costs = [*self._costs.get(reward, ()), cost]
         total = sum(costs, Fraction(0))
-        if total <= self.claim:
-            return
-        if self.delta and heterogeneous([float(one) for one in costs], self.delta) <= self.claim:
+        if total <= self.claim or (self.delta and _at_delta(costs, self.delta) <= self.claim):
             return
         raise LedgerError(f"reward {reward} must lose at most {self.claim}, got {total} with release {release}")
 
@@ -143,6 +144,16 @@ class Ledger:
         except (KeyError, TypeError) as error:
             raise InputError("record", "must be what to_json wrote; this is not") from error
         return ledger
+
+
+def _at_delta(costs: Iterable[Fraction], delta: float) -> float:
+    """The epsilon at ``delta`` of these pure costs, each of which may depend on all releases before it.
+
+    Every one is rho-zCDP, and a bound on the sum of the rho bounds the Rényi divergence of every order. A play may also
+    end within the sum of pure costs: it then loses no more than that, and the bound on the others' moments stands.
+    """
+    rho = math.fsum(pure_to_zcdp(float(cost)) for cost in costs)
+    return zcdp_to_dp(max(rho * ROUNDED, SMALLEST), delta)
 
 
 def _hashable(name: Any) -> Any:

@@ -92,10 +92,10 @@ class SessionDevice:
 
 
 def number_of(decision: Decision | str) -> str:
-    """The number of a decision, as text."""
+    """The number of a decision, as text. What is none is not shown: it may be the reward."""
     name = decision.id if isinstance(decision, Decision) else decision
     if not isinstance(name, str) or not name.isdecimal() or len(name) > 20:
-        raise InputError("decision", f"must be one that ask returned, got {decision!r:.80}")
+        raise InputError("decision", f"must be one that ask returned, got another {type(decision).__name__}")
     return name
 
 

@@ -41,7 +41,6 @@ __all__ = ["EXACT_NOISE", "Session"]
 SIMULATED: Literal["simulated"] = "simulated"
 
 EXACT_NOISE = "the noise is exact: integers from the operating system's entropy"
-NO_PROMISE = "for simulation: no promise on real rewards"
 WARM = "the log's users count as users who came first, and which arm each of them got must not tell a reward"
 FEW_ARMS = 3  # arms that a session shows in a terminal
 LONGEST_USER = 200  # characters of a user's name
@@ -114,18 +113,18 @@ class Session:
         level = made.settings.get("epsilon") if epsilon is None else epsilon
         self._asked = None if level is None else rational("epsilon", level)
         self._epsilon = of_response(made, self._asked)
-        self.rewards_per_user = made.rewards_per_user
+        self._rewards_per_user = made.rewards_per_user
         self._given: dict[str, int] = {}  # by user: decisions whose reward is taken
         self._user: dict[int, str] = {}  # by open decision: whose reward it is; empty if it is not taken
         trust = made.guarantee.trust
         self._local, self._private = trust == "local", trust != "none"
-        self.simulated = isinstance(noise, str) and noise == SIMULATED
-        if seed is not None and not self.simulated:
+        simulated = isinstance(noise, str) and noise == SIMULATED
+        if seed is not None and not simulated:
             raise InputError("seed", f"is for simulated noise alone, got {seed}")
         streams = np.random.SeedSequence(None if seed is None else at_least("seed", seed, 0)).spawn(2)
         self._choices = _Watched(np.random.default_rng(streams[1]))
         self._noise: Any = np.random.default_rng(streams[0])
-        if not self.simulated:
+        if not simulated:
             self._noise = SystemNoise() if noise is None else require_exact(noise)
         self._stint, self._propensity = 0, None if self.propensities else 1.0
 
@@ -135,9 +134,20 @@ class Session:
         return self._live.policy
 
     @property
+    def simulated(self) -> bool:
+        """Whether the noise is a generator's, of which nothing is promised."""
+        return isinstance(self._noise, np.random.Generator)
+
+    @property
+    def rewards_per_user(self) -> int | None:
+        """The most rewards that are taken of a user, where epsilon is the promise for a user."""
+        return self._rewards_per_user
+
+    @property
     def guarantee(self) -> Guarantee:
         """What is promised, and on which noise that rests."""
-        promise = self.policy.guarantee.under(NO_PROMISE if self.simulated else EXACT_NOISE)
+        promise = self.policy.guarantee
+        promise = promise.simulated() if self.simulated else promise.under(EXACT_NOISE)
         if self._maps:
             promise = promise.within(*self.reward_range)
         return promise.under(WARM) if self.warm else promise
@@ -438,7 +448,8 @@ class Session:
         seen: set[str] = set()
         for arm, told in pairs:
             if str(arm) not in numbers:
-                raise InputError("log", f"must name arms of this session, got '{str(arm)[:80]}'")
+                shown = f"'{arm[:80]}'" if isinstance(arm, str) else f"a {type(arm).__name__}"  # it may be the reward
+                raise InputError("log", f"must name arms of this session, got {shown}")
             if self._local:
                 made = self._response(told)
                 if made.decision in seen:
@@ -468,7 +479,8 @@ class Session:
     def _response(self, response: Any) -> Response:
         steps = self.policy.curator.steps
         if isinstance(response, Response):
-            if response.exact == self.simulated or response.steps != steps:
+            made = response.exact != self.simulated and response.steps == steps
+            if not made or (response.exact and not float(response.value * steps).is_integer()):
                 raise InputError("response", "must be made by a device of this session; this is not")
             return response
         if not isinstance(response, bytes | str):

@@ -265,9 +265,9 @@ class Simulation:
         for arm in self.arms:
             least, most = arm.support
             if least < low or most > high:
-                raise InputError(
-                    "arms", f": {self.policy.name} needs rewards in [0,1]; {arm} {self._remedy(least, most)}"
-                )
+                # The ends of a log are single rewards, and are not shown.
+                how = "pays others: use --reward-range" if arm.from_log else self._remedy(least, most)
+                raise InputError("arms", f": {self.policy.name} needs rewards in [0,1]; {arm} {how}")
 
     def _remedy(self, low: float, high: float) -> str:
         if np.isfinite([low, high]).all():
@@ -326,7 +326,7 @@ class Simulation:
         promise = self.policy.guarantee
         if self.reward_range is not None:
             promise = promise.within(*self.reward_range)
-        return promise if self.arms.log is None else promise.from_log()
+        return promise.from_log() if self.arms.from_log else promise
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready; ``from_json`` reads it back."""

@@ -13,7 +13,18 @@ from dpbandits import __version__
 from dpbandits.display import card, shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.formats import amount, estimate, plural
-from dpbandits.plotting import COLOURS, DASHES, MARKERS, Line, draw_lines, look, new_axes, nth_look, show_legend
+from dpbandits.plotting import (
+    COLOURS,
+    DASHES,
+    MARKERS,
+    Line,
+    draw_lines,
+    look,
+    new_axes,
+    nth_look,
+    show_legend,
+    show_notes,
+)
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Stopping
 from dpbandits.simulation.settings import Simulation
@@ -187,7 +198,8 @@ class Trace:
     def to_pandas(self) -> pandas.DataFrame:
         """A tidy table: one row for each run and checkpoint, with the regret and the pulls of every arm by name.
 
-        The policy and its epsilon stand in every row, so that the tables of several traces can be put together.
+        The policy and its epsilon stand in every row, so that the tables of several traces can be put together; so
+        does ``promise``, where nothing is promised of these numbers.
         """
         try:
             import pandas
@@ -198,6 +210,7 @@ class Trace:
         columns: dict[str, Any] = {
             "policy": np.full(run.size, self.policy),
             "epsilon": np.full(run.size, np.nan if epsilon is None else epsilon),
+            **({"promise": np.full(run.size, self.guarantee.promise)} if self.guarantee.void else {}),
             "run": run.ravel(),
             "t": t.ravel(),
             "regret": self.regret.ravel(),
@@ -287,6 +300,7 @@ class Trace:
             draw_lines(ax, self._bound_lines(COLOURS[drawn.colour]))
             ax.set_yscale("log")
         show_legend(ax, 8)
+        show_notes(ax, [self.guarantee.in_short] if self.guarantee.void else [])
         return ax
 
     def _axes(self) -> Axes:

@@ -10,7 +10,7 @@ import numpy as np
 from dpbandits.display import shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.formats import amount, estimate
-from dpbandits.plotting import Line, draw_lines, look, new_axes, show_legend
+from dpbandits.plotting import Line, draw_lines, look, new_axes, show_legend, show_notes
 from dpbandits.simulation.tails import share_of
 from dpbandits.simulation.trace import Trace
 
@@ -71,7 +71,12 @@ class Traces(dict[str, Trace]):
         ax.set_xscale("log")
         ax.set_yscale("log")
         show_legend(ax, 8)
+        show_notes(ax, self.voids())
         return ax
+
+    def voids(self) -> list[str]:
+        """Why nothing is promised of some of these numbers; nothing where each policy's promise stands."""
+        return sorted({trace.guarantee.in_short for trace in self.values() if trace.guarantee.void})
 
     def _axes(self) -> Axes:
         ax = new_axes()
@@ -81,8 +86,7 @@ class Traces(dict[str, Trace]):
         seeds = {trace.simulation.seed for trace in self.values()}
         versions = {trace.version for trace in self.values()}
         facts = f"seed {', '.join(map(str, sorted(seeds)))}, dpbandits {', '.join(sorted(versions))}"
-        voids = sorted({trace.guarantee.in_short for trace in self.values() if trace.guarantee.void})
-        ax.set_title("\n".join([f"{about}, {facts}", *voids]), fontsize=9)
+        ax.set_title("\n".join([f"{about}, {facts}", *self.voids()]), fontsize=9)
         return ax
 
     def __repr__(self) -> str:
