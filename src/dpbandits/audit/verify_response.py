@@ -95,7 +95,8 @@ def _verify_one(policy: Policy, levels: list[float], own: bool, delta: float) ->
     of_users = f"users at levels {', '.join(f'{one:g}' for one in sorted(levels))}; " if own else ""
     arms = f"{', '.join(str(one.arms) for one in made)} arms; "
     domain = (
-        f"one response; {arms}{of_users}every reward from -inf to inf, and NaN; noise and probabilities as real numbers"
+        f"one response; {arms}{of_users}every reward from -inf to inf, and NaN; "
+        "uniform numbers of 53 bits, noise as real numbers"
     )
     domain += (
         ", and Laplace noise as exact noise too" if any(law.noise for pair, _ in pairs for law in pair.laws) else ""
