@@ -153,6 +153,9 @@ class ExactLikelihood(BatchLikelihood):
                 at_right = self.misfit(arm, right)
         return 0.5 * (low + high)
 
+    def reaches(self, arm: int, mean: float) -> bool:
+        return self.mean(arm) >= mean
+
 
 def geometric(epsilon: float, rng: Any) -> float:
     """Noise on the integers with P(j) ~ e^(-epsilon |j|): the difference of two geometric variables."""

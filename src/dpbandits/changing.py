@@ -48,6 +48,9 @@ class Among(NamedTuple):
     def misfit(self, arm: int, mean: float) -> float:
         return float(self.likelihood.misfit(self.numbers[arm], mean))
 
+    def reaches(self, arm: int, mean: float) -> bool:
+        return bool(self.likelihood.reaches(self.numbers[arm], mean))
+
     @property
     def likelihood(self) -> Any:
         """The releases of a curator that also says how well a mean fits, which only some agents ask for."""

@@ -112,8 +112,12 @@ class Likelihood(Releases, Protocol):
     def misfit(self, arm: int, mean: float) -> float:
         """Minus the log-likelihood of what was released, if the arm's mean reward were this; up to a constant.
 
-        It is least at the released mean. What exceeds that least value is the evidence against another mean.
+        It is least at the released mean, and grows with the distance on each side. What exceeds that least value is the
+        evidence against another mean.
         """
+
+    def reaches(self, arm: int, mean: float) -> bool:
+        """Whether the released mean is at least this; it may be known without computing the released mean."""
 
 
 class Bounded(Releases, Protocol):

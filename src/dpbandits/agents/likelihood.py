@@ -14,7 +14,7 @@ import numpy as np
 from dpbandits.agents.exploring import first_unready
 from dpbandits.checks import not_negative
 from dpbandits.numerics import corrected, positive_log
-from dpbandits.protocols import NO_LINE, Likelihood
+from dpbandits.protocols import MARGIN, NO_LINE, Likelihood
 from dpbandits.types import Floats, Rng
 
 
@@ -51,6 +51,7 @@ class LikelihoodIMED(NamedTuple):
 
     It is IMED (Honda & Takemura 2015) with the likelihood of what was released in the place of n kl. With a
     ``correction`` k, evidence e counts as max(0, e - k log(1 + e)). What was computed is kept until it changes.
+    Evidence grows with the largest mean, so an index that was too large for a smaller one is not computed again.
 
     >>> from dpbandits.curators import BatchLikelihood
     >>> LikelihoodIMED.start(2).act(BatchLikelihood.start(2, epsilon=1.0), 1, None)
@@ -58,11 +59,11 @@ class LikelihoodIMED(NamedTuple):
     """
 
     correction: float
-    counts: Floats  # (arms,): the samples for which the next two hold; 0 is none
+    counts: Floats  # (arms,): the samples for which the next one holds; 0 is none
     means: Floats  # (arms,)
-    least: Floats  # (arms,): the misfit of the mean
+    least: Floats  # (arms,): the misfit of the mean, where that is below the next one
     tops: Floats  # (arms,): the largest mean for which the next one holds; -1 is none
-    evidence: Floats  # (arms,)
+    indices: Floats  # (arms,)
 
     @classmethod
     def start(cls, arms: int, *, correction: float = 0.0) -> Self:
@@ -73,34 +74,67 @@ class LikelihoodIMED(NamedTuple):
     def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
         arms = len(self.means)
         arm = first_unready(releases, arms, t, positive_log(t))
-        if arm < arms:
-            return arm, 1, NO_LINE
-        top = 0.0
-        for arm in range(arms):
-            top = max(top, self.mean(releases, arm))
-        best, lowest = 0, math.inf
-        for arm in range(arms):
-            self.against(releases, arm, top)
-            if self.rank(arm) < lowest:
-                best, lowest = arm, self.rank(arm)
-        return best, 1, NO_LINE
+        return (arm if arm < arms else self.choice(releases)), 1, NO_LINE
 
-    def rank(self, arm: int) -> float:
-        """The arm's index, for the largest mean that was looked at last."""
-        return corrected(self.evidence[arm], self.correction) + positive_log(self.counts[arm])
+    def choice(self, releases: Likelihood) -> int:
+        """The first arm with the least index."""
+        counts, means = self.counts, self.means
+        arms = len(means)
+        changed, leader, top = arms, 0, 0.0
+        for arm in range(arms):
+            if counts[arm] != releases.samples(arm, 0):
+                if changed == arms:
+                    changed = arm  # what the others are decides whether its mean is needed
+                    continue
+                self.look(releases, arm)
+            if means[arm] > top:
+                leader, top = arm, means[arm]
+        if changed < arms:
+            if means[changed] > top and self.leads(releases, changed):
+                return changed
+            self.look(releases, changed)
+            if means[changed] > top:
+                leader, top = changed, means[changed]
+        best, lowest = leader, self.index_at(releases, leader, top)
+        for arm in range(arms):
+            if arm != leader and not self.stays_above(arm, lowest, top):
+                index = self.index_at(releases, arm, top)
+                if index < lowest or (index == lowest and arm < best):
+                    best, lowest = arm, index
+        return best
 
-    def mean(self, releases: Likelihood, arm: int) -> float:
-        """The released mean."""
+    def leads(self, releases: Likelihood, leader: int) -> bool:
+        """Whether this arm is certain to have the largest mean and the least index, before its new mean is computed.
+
+        The mean must not be below those for which the other indices were computed, and these must be above log n.
+        """
+        lowest, top = positive_log(releases.samples(leader, 0)), 0.0
+        for arm in range(len(self.means)):
+            if arm != leader:
+                if not self.stays_above(arm, lowest, math.inf):
+                    return False
+                top = max(top, self.tops[arm])
+        return releases.reaches(leader, top)
+
+    def stays_above(self, arm: int, lowest: float, top: float) -> bool:
+        """Whether the index is known to be above ``lowest``: it was when the largest mean was less than ``top``."""
+        return self.indices[arm] > lowest + MARGIN and 0.0 <= self.tops[arm] <= top
+
+    def look(self, releases: Likelihood, arm: int) -> None:
+        """Look at what was released of an arm, if that has changed."""
         n = releases.samples(arm, 0)
         if self.counts[arm] != n:
             self.counts[arm], self.means[arm], self.tops[arm] = n, releases.mean(arm), -1.0
-            self.least[arm] = releases.misfit(arm, self.means[arm])
-        return self.means[arm]
 
-    def against(self, releases: Likelihood, arm: int, top: float) -> None:
-        """Find the evidence against the arm's mean being ``top``."""
-        if self.tops[arm] != top:
-            self.tops[arm] = top
-            self.evidence[arm] = 0.0
+    def index_at(self, releases: Likelihood, arm: int, top: float) -> float:
+        """The index of an arm when the largest mean is ``top``."""
+        last = self.tops[arm]
+        if last != top:
+            evidence = 0.0
             if self.means[arm] < top:
-                self.evidence[arm] = max(releases.misfit(arm, top) - self.least[arm], 0.0)
+                if last < 0.0 or last <= self.means[arm]:
+                    self.least[arm] = releases.misfit(arm, self.means[arm])
+                evidence = max(releases.misfit(arm, top) - self.least[arm], 0.0)
+            self.tops[arm] = top
+            self.indices[arm] = corrected(evidence, self.correction) + positive_log(self.counts[arm])
+        return self.indices[arm]

@@ -336,17 +336,22 @@ class SkippingLikelihood(NamedTuple):
 
     def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
         likelihood = self.likelihood
-        best = likelihood.act(releases, t, rng)[0]
         arms = len(likelihood.means)
-        if first_unready(releases, arms, t, 0.0) < arms:
-            return best, 1, NO_LINE
+        arm = first_unready(releases, arms, t, positive_log(t))
+        if arm < arms:
+            return arm, 1, NO_LINE
+        for arm in range(arms):
+            likelihood.look(releases, arm)
+        best = likelihood.choice(releases)
+        top = max(likelihood.means[best], 0.0)
+        for arm in range(arms):
+            if arm != best and likelihood.means[arm] >= likelihood.means[best]:
+                return best, 1, NO_LINE
         second = math.inf
         for arm in range(arms):
             if arm != best:
-                if likelihood.means[arm] >= likelihood.means[best]:
-                    return best, 1, NO_LINE
-                second = min(second, likelihood.rank(arm))
-        lead = min(second - likelihood.rank(best), FARTHEST)
+                second = min(second, likelihood.index_at(releases, arm, top))
+        lead = min(second - likelihood.index_at(releases, best, top), FARTHEST)
         if lead <= MARGIN:
             return best, 1, NO_LINE
         rounds = max(int(likelihood.counts[best] * math.expm1(HALF * lead)), SHORTEST)

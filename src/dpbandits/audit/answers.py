@@ -54,8 +54,8 @@ class OneUniform:
         raise Refused(f"respond draws {name}, which is not followed")
 
 
-def refuted(curator: Any, level: float, claim: float) -> Answered | None:
-    """An answer that breaks the claim, or None. ``Refused`` if answers cannot be enumerated."""
+def refuted(curator: Any, level: float, claim: float, delta: float = 0.0) -> Answered | None:
+    """An answer that breaks the claim at this delta, or None. ``Refused`` if answers cannot be enumerated."""
     laws = {repr(reward): (reward, _law(curator, reward, level)) for reward in REWARDS}
     if repr(laws["0.0"][1]) != repr(_law(curator, 0.0, level)):
         raise Refused("two responses with the same uniform number differ: respond has a source of its own")
@@ -64,16 +64,19 @@ def refuted(curator: Any, level: float, claim: float) -> Answered | None:
         for b, two in laws.values():
             for answer, (share, borders) in one.items():
                 other, others = two.get(answer, (0, 0))
-                low, high = (share - borders) / STEPS, (other + others + 1) / STEPS  # shorter intervals are not seen
+                low, high = (
+                    (share - borders) / STEPS - delta,
+                    (other + others + 1) / STEPS,
+                )  # shorter intervals are not seen
                 if low < LIKELY:
                     continue
                 epsilon = math.log(low / high)
                 if epsilon > max(claim, worst.epsilon if worst else 0.0):
                     worst = Answered(epsilon, (a, b), answer, (share / STEPS, other / STEPS))
-    return None if worst is None else _confirmed(curator, level, claim, worst)
+    return None if worst is None else _confirmed(curator, level, claim, delta, worst)
 
 
-def _confirmed(curator: Any, level: float, claim: float, found: Answered) -> Answered | None:
+def _confirmed(curator: Any, level: float, claim: float, delta: float, found: Answered) -> Answered | None:
     """The same answer over random uniform numbers, with bounds that hold with probability 1 - ERROR."""
     rng = np.random.default_rng(SEED)
     counts = []
@@ -84,9 +87,9 @@ def _confirmed(curator: Any, level: float, claim: float, found: Answered) -> Ans
     one, two = counts
     low = float(stats.beta.ppf(ERROR / 2.0, one, DRAWS - one + 1)) if one else 0.0
     high = float(stats.beta.ppf(1.0 - ERROR / 2.0, two + 1, DRAWS - two)) if two < DRAWS else 1.0
-    if low <= high * math.exp(claim):
+    if low - delta <= high * math.exp(claim):
         return None
-    return Answered(math.log(low / high), found.rewards, found.answer, (one / DRAWS, two / DRAWS))
+    return Answered(math.log((low - delta) / high), found.rewards, found.answer, (one / DRAWS, two / DRAWS))
 
 
 def _answer(curator: Any, reward: float, level: float, number: float) -> str:

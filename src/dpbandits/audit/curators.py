@@ -6,10 +6,9 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from fractions import Fraction
-from types import MethodType
 from typing import Any, NamedTuple
 
-from dpbandits.audit.kinds import of_package
+from dpbandits.audit.devices import is_ours
 from dpbandits.audit.targets import ENDS, Responder
 from dpbandits.audit.verdict import NOT_REFUTED, PROVED, VIOLATED, Verdict
 from dpbandits.audit.verify import verify
@@ -23,11 +22,8 @@ from dpbandits.exact import (
     PiecewiseCurator,
     RandomisedResponse,
     SigmoidCurator,
-    SystemNoise,
 )
 from dpbandits.exact.rational import Exactly, rational
-from dpbandits.exact.responses import ThresholdCurator
-from dpbandits.exact.sampling import DiscreteLaplace, Flip, Window
 from dpbandits.policies import lookup
 
 __all__ = ["EXACT", "SIMULATED", "own_curator", "responder", "verify_curator"]
@@ -48,8 +44,8 @@ EXACT = {
     "sigmoid-bernoulli": Kind(lambda epsilon: SigmoidCurator(BernoulliCurator(epsilon)), ENDS),
     "sigmoid-laplace": Kind(lambda epsilon: SigmoidCurator(LaplaceCurator(epsilon)), ENDS),
 }
-OURS = (RandomisedResponse, ThresholdCurator, BernoulliCurator, LaplaceCurator, PiecewiseCurator, SigmoidCurator)
-PARTS = (Flip, DiscreteLaplace, Window, Fraction, int, float)  # that they are made of
+
+LARGEST = 1e6  # epsilon
 
 #: The curators of simulations, by the policies that have them.
 SIMULATED = {"simulated-bernoulli": "ldp-ucb-b", "simulated-laplace": "ldp-ucb-l"}
@@ -83,6 +79,9 @@ def verify_curator(curator: str | LocalCurator, epsilon: Exactly, claim: Exactly
     """
     level = rational("epsilon", epsilon)
     promised = level if claim is None else rational("claim", claim)
+    for name, value in (("epsilon", level), ("claim", promised)):
+        if value > LARGEST:
+            raise InputError(name, f"must be at most {LARGEST:g} to be verified, got more")
     if isinstance(curator, str):
         known("curator", curator, [*EXACT, *SIMULATED])
         if curator in SIMULATED:
@@ -100,7 +99,7 @@ def _driven(name: str, curator: LocalCurator, level: Fraction, promised: Fractio
         kind = VIOLATED if law.loss > promised else NOT_REFUTED
         reason = "; ".join(law.faults[:3])
         return _verdict(kind, name, float(promised), float(law.loss), DRIVEN, law.witness, reason)
-    if not _is_ours(curator):
+    if not is_ours(curator):
         domain = f"{DRIVEN}; other rewards, and later calls, may be answered otherwise"
         reason = "the curator's code is not the package's, and was driven, but not read"
         kind = NOT_REFUTED if level <= promised else VIOLATED
@@ -109,18 +108,6 @@ def _driven(name: str, curator: LocalCurator, level: Fraction, promised: Fractio
     domain = f"every reward on the grid; {DRIVEN}; {law.thresholds} thresholds, to {SIGNIFICANT * 64} bits"
     witness = {**law.witness, "epsilon": [f"{low:.30f}", f"{high:.30f}"]}
     return _verdict(PROVED if level <= promised else VIOLATED, name, float(promised), float(level), domain, witness)
-
-
-def _is_ours(curator: Any) -> bool:
-    """Whether a curator is one of the package's, made of the package's samplers."""
-    if not any(type(curator) is kind for kind in OURS) or not of_package(type(curator)):
-        return False
-    slots = [name for kind in type(curator).__mro__ for name in getattr(kind, "__slots__", ())]
-    for value in (getattr(curator, name) for name in slots):
-        inner = value.__self__ if isinstance(value, MethodType) else value
-        if not any(type(inner) is kind for kind in (*PARTS, SystemNoise)) and not _is_ours(inner):
-            return False
-    return True
 
 
 def _verdict(

@@ -37,6 +37,7 @@ PLAIN = (0.0, 1.0, 0.5, 0.3, 7.0, -1.0)  # on the line: the same by another way
 MOST_PATHS = 400
 LARGEST = 30.0  # above this epsilon, floats round probabilities to 0 and 1
 ROUNDED = Fraction(1, 2**45)  # probabilities below this are not told from 0 in floating point
+HALVINGS = 60  # of an interval of epsilons
 
 
 class Piece(NamedTuple):
@@ -49,6 +50,7 @@ class Piece(NamedTuple):
     centre: Affine  # of Laplace noise
     scale: float
     on_grid: bool
+    error: float  # by how much floats may move the probability
 
 
 class LawAt(NamedTuple):
@@ -57,6 +59,7 @@ class LawAt(NamedTuple):
     reward: str
     answers: dict[str, Fraction]
     noise: tuple[float, float] | None  # centre and scale
+    errors: dict[str, float]  # by how much floats may move the probability of each plain answer
 
     def __str__(self) -> str:
         if self.noise is not None:
@@ -70,7 +73,7 @@ class Pair(NamedTuple):
     """The worst two rewards, and the law of the response to each."""
 
     epsilon: float
-    rounding: float  # by how much rounding may have moved epsilon
+    rounding: float  # by how much floats may make it larger: uniform numbers have 53 bits, and thresholds are rounded
     laws: tuple[LawAt, LawAt]
     on_grid: bool = True  # whether Laplace noise is around a whole multiple of a reward on the grid
 
@@ -166,7 +169,7 @@ def _piece(path: Path, sent: Any) -> Piece | None:
     return (
         None
         if max(ends) <= 0 or path.impossible
-        else Piece(path.low, path.high, chance, answer, centre, scale, on_grid)
+        else Piece(path.low, path.high, chance, answer, centre, scale, on_grid, path.error)
     )
 
 
@@ -186,6 +189,7 @@ def _laws(pieces: list[Piece]) -> list[LawAt]:
 
 def _law(reward: str, at: End, pieces: Iterable[Piece]) -> LawAt:
     answers: dict[str, Fraction] = {}
+    errors: dict[str, float] = {}
     noises: dict[tuple[float, float], Fraction] = {}
     for piece in pieces:
         share = Fraction(piece.chance.at(at))
@@ -193,6 +197,7 @@ def _law(reward: str, at: End, pieces: Iterable[Piece]) -> LawAt:
             continue
         if piece.answer is not None:
             answers[piece.answer] = answers.get(piece.answer, Fraction(0)) + share
+            errors[piece.answer] = errors.get(piece.answer, 0.0) + piece.error
         else:
             noise = (float(piece.centre.at(at)), piece.scale)
             noises[noise] = noises.get(noise, Fraction(0)) + share
@@ -201,36 +206,42 @@ def _law(reward: str, at: End, pieces: Iterable[Piece]) -> LawAt:
         raise Refused(f"the probabilities of the responses to {reward} add up to {float(total):g}")
     if len(noises) > 1 or (noises and answers):
         raise Refused("what is sent is a mixture of noises")
-    return LawAt(reward, answers, next(iter(noises), None))
+    return LawAt(reward, answers, next(iter(noises), None), errors)
 
 
-def worst_pair(curator: Any, level: float | None, claim: float, changed: frozenset[str] = frozenset()) -> Pair:
-    """The largest loss between two rewards. ``level`` is the user's, None where it must not matter.
+def worst_pair(
+    curator: Any, level: float | None, claim: float, changed: frozenset[str] = frozenset(), delta: float = 0.0
+) -> Pair:
+    """The largest loss between two rewards, at this delta. ``level`` is the user's, None where it must not matter.
 
     ``changed`` are names that may be bound again at run time. ``Refused`` if the law cannot be computed.
     """
     at = Poison("the user's level, although all users have one epsilon") if level is None else level
     device = SymbolicDevice(curator, changed)
     laws = device.laws(at)
-    pairs = [_loss(one, two, claim) for one, two in itertools.combinations(laws, 2)]
+    pairs = [_loss(one, two, claim, delta) for one, two in itertools.combinations(laws, 2)]
     known = [pair for pair in pairs if pair is not None]
     if not known:
         raise Refused("all responses have an answer that is so unlikely that floats call it 0")
     worst = max(known, key=lambda pair: pair.epsilon)
     if len(known) < len(pairs) and worst.epsilon <= claim * 1.01:
         raise Refused(f"epsilon must be at most about {LARGEST:g}: a response is so unlikely that floats call it 0")
-    return worst._replace(on_grid=device.on_grid)
+    most = max(pair.epsilon + pair.rounding for pair in known)
+    return worst._replace(rounding=0.0 if math.isinf(worst.epsilon) else most - worst.epsilon, on_grid=device.on_grid)
 
 
-def _loss(one: LawAt, two: LawAt, claim: float) -> Pair | None:
-    """The loss between two laws; None if floats cannot tell."""
+def _loss(one: LawAt, two: LawAt, claim: float, delta: float) -> Pair | None:
+    """The loss between two laws at this delta; None if floats cannot tell."""
     if one.noise is not None and two.noise is not None:
         (a, scale), (b, other) = one.noise, two.noise
         hidden = scale == other and scale > 0.0 and math.isfinite(a - b)
-        same = one.noise == two.noise
-        return Pair(0.0 if same else abs(a - b) / scale if hidden else math.inf, 0.0, (one, two))
+        loss = 0.0 if one.noise == two.noise else abs(a - b) / scale if hidden else math.inf
+        return Pair(max(loss + 2.0 * math.log1p(-delta), 0.0), 0.0, (one, two))  # the curve of Laplace noise
     if one.noise is not None or two.noise is not None:
         return Pair(math.inf, 0.0, (one, two))
+    if delta:
+        loss = _at_delta(one, two, delta, rounded=False)
+        return Pair(loss, _at_delta(one, two, delta, rounded=True) - loss if math.isfinite(loss) else 0.0, (one, two))
     chances = [*one.answers.values(), *two.answers.values()]
     if set(one.answers) != set(two.answers):
         different = set(one.answers) ^ set(two.answers)
@@ -238,8 +249,39 @@ def _loss(one: LawAt, two: LawAt, claim: float) -> Pair | None:
         return None if claim > LARGEST or max(shares) < ROUNDED else Pair(math.inf, 0.0, (one, two))
     if min(chances) < ROUNDED:
         return None
-    loss = max(abs(_log(one.answers[answer] / two.answers[answer])) for answer in one.answers)
-    return Pair(loss, 2.0**-51 / float(min(chances)), (one, two))
+    losses = {answer: abs(_log(one.answers[answer] / two.answers[answer])) for answer in one.answers}
+    most = max(loss + _relative(one, answer) + _relative(two, answer) for answer, loss in losses.items())
+    return Pair(max(losses.values()), most - max(losses.values()), (one, two))
+
+
+def _relative(law: LawAt, answer: str) -> float:
+    """By how much floats may move the logarithm of the probability of an answer."""
+    share = law.errors[answer] / float(law.answers[answer])
+    return -math.log1p(-share) if share < 1.0 else math.inf
+
+
+def _at_delta(one: LawAt, two: LawAt, delta: float, *, rounded: bool) -> float:
+    """The least epsilon at which no answer, and no set of answers, needs a larger delta; infinite if there is none."""
+
+    def needed(epsilon: float) -> float:
+        grown, most = math.exp(epsilon), 0.0
+        for a, b in ((one, two), (two, one)):
+            excess = 0.0
+            for answer, share in a.answers.items():
+                slack = a.errors[answer] + grown * b.errors.get(answer, 0.0) if rounded else 0.0
+                excess += max(float(share) - grown * float(b.answers.get(answer, 0)) + slack, 0.0)
+            most = max(most, excess)
+        return most
+
+    low, high = 0.0, 2.0 * LARGEST
+    if needed(low) <= delta:
+        return 0.0
+    if needed(high) > delta:
+        return math.inf
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if needed(middle) <= delta else (middle, high)
+    return high
 
 
 def _log(p: Fraction) -> float:

@@ -15,6 +15,8 @@ __all__ = ["ZERO", "Affine", "DeviceNoise", "End", "Path"]
 
 MOST_BRANCHES = 40
 COARSE = 1e4  # times a uniform number
+STEP = 2.0**-52  # two steps of a uniform number: one because it has 53 bits, and one because its threshold is rounded
+SUMMED = 1.0 + 1e-12  # relative: floats add the same numbers in another order
 GRID = int(numerics.GRID)
 
 End = Fraction | float  # of an interval: a fraction, or an infinity
@@ -44,8 +46,10 @@ class Path(Accounts):
         self.forced = forced
         self.low: End = -math.inf
         self.high: End = math.inf
+        self.without: set[End] = set()  # the ends that are not in the interval
         self.how = ""  # the function of the reward that intervals are about
         self.uniform: dict[int, tuple[Affine, Affine]] = {}
+        self.error = STEP  # by how much floats may move the probability of this way
         self.impossible = False
         self.where = "respond"
 
@@ -106,6 +110,10 @@ class Path(Accounts):
             raise Refused("respond asks whether a uniform number equals another: unlikely, and not impossible")
         if form.peak > COARSE * float(abs(f)):
             raise Refused("a uniform number is added to one so large that floats round it")
+        size = float(abs(f))
+        added = form.peak > (size + abs(form.const) + float(abs(slope))) * SUMMED
+        if added or math.frexp(size)[0] != 0.5:  # a power of two rounds nothing
+            self.error = max(self.error, 4.0 * STEP * form.peak / size)  # it was rounded before it is compared
         answer = self.decide()
         border = Affine(-const / f, -slope / f)  # the uniform number is above it, or below
         low, high = self.uniform[j]
@@ -132,16 +140,18 @@ class Path(Accounts):
         if kind == "==":
             if answer:
                 self.narrow(at, at)
-        elif answer == ((kind in (">", ">=")) == (form.slope > 0)):
-            self.narrow(at, math.inf)
         else:
-            self.narrow(-math.inf, at)
+            if answer != outcome(kind, 0.0):
+                self.without.add(at)
+            above = answer == ((kind in (">", ">=")) == (form.slope > 0))
+            self.narrow(*((at, math.inf) if above else (-math.inf, at)))
         return answer
 
     def narrow(self, low: End, high: End) -> None:
         """On this path the reward is between these as well."""
         self.low, self.high = max(self.low, low), min(self.high, high)
-        self.impossible = self.impossible or self.low > self.high
+        empty = self.low > self.high or (self.low == self.high and self.low in self.without)
+        self.impossible = self.impossible or empty
 
     def ordered(self, one: Affine, two: Affine) -> bool:
         """Whether one <= two for all rewards of this path, which is cut where they cross."""

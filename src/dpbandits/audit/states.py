@@ -11,7 +11,7 @@ from dpbandits.audit.memory import cells, copied, named_arrays, public, symbolic
 from dpbandits.audit.poison import Poison
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.substitutes import substituted
-from dpbandits.audit.symbols import Num
+from dpbandits.audit.symbols import NOISE, Num
 from dpbandits.audit.watch import beat
 
 __all__ = ["State", "again", "fresh", "make_public", "step"]
@@ -85,15 +85,21 @@ def step(
 
 
 def make_public(state: State, before: list[Any]) -> None:
-    """Whatever was written into public memory is public now. The same form in several places is one number."""
-    shown: dict[int, Num] = {}
+    """Whatever was written into public memory is public now. The same form in several places is one number.
+
+    All of it becomes public at once, so the order is free: forms with fewer noises come first, because a noise that is
+    alone in one form is not free to hide what is in another.
+    """
+    written: list[tuple[Any, int, Num]] = []
     place = 0
     for name, array in named_arrays(state.curator):
         flat = array.reshape(-1)
         for k, cell in enumerate(flat.tolist()):
-            was = before[place]
+            if public(name) and isinstance(cell, Num) and cell is not before[place]:
+                written.append((flat, k, cell))
             place += 1
-            if public(name) and isinstance(cell, Num) and cell is not was:
-                if id(cell) not in shown:
-                    shown[id(cell)] = state.log.release(cell)
-                flat[k] = shown[id(cell)]
+    shown: dict[int, Num] = {}
+    for flat, k, cell in sorted(written, key=lambda one: len(one[2].of(NOISE))):
+        if id(cell) not in shown:
+            shown[id(cell)] = state.log.release(cell)
+        flat[k] = shown[id(cell)]

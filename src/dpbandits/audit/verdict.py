@@ -17,6 +17,7 @@ __all__ = [
     "PROVED",
     "REFUSED",
     "ROUNDING",
+    "SUMMING",
     "VACUOUS",
     "VIOLATED",
     "Verdict",
@@ -26,8 +27,8 @@ __all__ = [
 
 PROVED, VACUOUS, NOT_REFUTED, VIOLATED, REFUSED = "proved", "vacuous", "not refuted", "violated", "refused"
 
-#: The relative error of losses, which are computed in floating point.
-ROUNDING = 1e-9
+#: The relative error of losses that are computed in floating point: sums, and what needs an integral or a root.
+SUMMING, ROUNDING = 1e-12, 1e-9
 
 FAR_BELOW = 0.1  # of the claim: a smaller worst case says little about it
 OFF_GRID = (

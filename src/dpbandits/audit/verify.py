@@ -23,6 +23,7 @@ from dpbandits.audit.verdict import (
     PROVED,
     REFUSED,
     ROUNDING,
+    SUMMING,
     VACUOUS,
     VIOLATED,
     Verdict,
@@ -145,7 +146,7 @@ def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: fl
         reason=found.reason,
         covered=_covered(found),
     )
-    kept = worst <= claim * (1.0 + ROUNDING)
+    kept = worst <= claim * (1.0 + (ROUNDING if delta else SUMMING))
     if kept and not found.reason and all(proof.complete for _, proof in found.proofs):
         if verdict.verdict == VACUOUS:
             return dataclasses.replace(verdict, reason="the worst case is far below the claim: little is released")

@@ -247,6 +247,8 @@ def _laplace(call: Call) -> WordsFound:
     for reward, place in zip(REWARDS, inputs, strict=True):
         if not 0 <= place <= 1 << LAPLACE_GRID:
             raise NoLawError(f"to the reward {reward} is not clamped to the grid")
+    if len(set(inputs)) == 1:
+        raise NoLawError("does not depend on the reward")
     found = [_threshold(call, place, rng) for place in range(call.width)]
     half = call.width // 2
     steps = [1 << place for place in reversed(range(half))]

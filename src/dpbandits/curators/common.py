@@ -46,6 +46,9 @@ class PerResponse:
     def ready(self: _Counting, arm: int, confidence: float) -> bool:
         return self.counts[arm] > 0
 
+    def reaches(self: Any, arm: int, mean: float) -> bool:
+        return self.mean(arm) >= mean
+
     def lowest(self, arm: int, ahead: int) -> float:
         return -math.inf
 

@@ -12,7 +12,7 @@ from dpbandits.curators.bits import MAX_LEVELS, BitsAtLevels, LaplaceAtLevels
 from dpbandits.curators.likelihood import HIGH, LOW, STEPS, MostLikely
 from dpbandits.mechanisms import attenuate
 from dpbandits.numerics import kl
-from dpbandits.types import Floats, Rng
+from dpbandits.types import Floats, Integers, Rng
 
 
 class ByWeight:
@@ -23,12 +23,12 @@ class ByWeight:
 
     __slots__ = ()
 
-    def heard(self: Any, arm: int) -> bool:
-        """Whether there is a mean."""
+    def ready(self: Any, arm: int, confidence: float) -> bool:
         return self.weights[arm] > 0.0
 
-    def ready(self: Any, arm: int, confidence: float) -> bool:
-        return self.heard(arm)
+    def heard(self: Any, arm: int) -> bool:
+        """Whether there is a mean."""
+        return self.ready(arm, 0.0)
 
     def samples(self: Any, arm: int, ahead: int) -> float:
         return self.weights[arm] + ahead
@@ -97,6 +97,8 @@ class BinnedFields(NamedTuple):
     """The fields of ``BinnedBernoulli``."""
 
     sigmoid: bool
+    used: Integers  # (1,): bins that have responses
+    places: Integers  # (bins,): of each bin in the next three, from 1 on in the order of first use; 0 is none
     ones: Floats  # (arms, bins)
     counts: Floats  # (arms, bins): responses whose attenuation is in this bin
     slopes: Floats  # (arms, bins): the sum of their attenuations
@@ -124,32 +126,41 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
     def start(cls, arms: int, *, bins: int = 12) -> Self:
         """A fresh curator; attenuations from 0 to 1 fall into ``bins`` bins of equal width."""
         cells = np.zeros((3, arms, at_least("bins", bins, 1)))
-        return cls(False, cells[0], cells[1], cells[2], np.zeros(arms), np.zeros((2, MAX_LEVELS)))
+        used, places = np.zeros(1, np.int64), np.zeros(bins, np.int64)
+        return cls(False, used, places, cells[0], cells[1], cells[2], np.zeros(arms), np.zeros((2, MAX_LEVELS)))
 
     def bin(self, slope: float) -> int:
         """The bin of an attenuation."""
-        bins = self.ones.shape[1]
+        bins = len(self.places)
         return min(int(slope * bins), bins - 1)
+
+    def place(self, slope: float) -> int:
+        """Where bits of this attenuation are counted."""
+        bin = self.bin(slope)
+        if self.places[bin] == 0:
+            self.used[0] += 1
+            self.places[bin] = self.used[0]
+        return self.places[bin] - 1
 
     def take(self, arm: int, ones: float, zeros: float, slope: float) -> None:
         """Take bits of this attenuation."""
-        place, count = self.bin(slope), ones + zeros
+        place, count = self.place(slope), ones + zeros
         self.ones[arm, place] += ones
         self.counts[arm, place] += count
         self.slopes[arm, place] += count * slope
         self.weights[arm] += count * slope * slope
 
     def score(self, arm: int, mean: float) -> tuple[float, float]:
-        """The first derivative of the misfit, and a bound on the second by expected information."""
+        """The first and second derivative of the misfit."""
         slope, bend = 0.0, 0.0
-        for place in range(self.ones.shape[1]):
+        for place in range(self.used[0]):
             n = self.counts[arm, place]
             if n > 0.0:
-                s = self.slopes[arm, place] / n
+                ones, s = self.ones[arm, place], self.slopes[arm, place] / n
                 p = attenuate(mean, s)
-                weight = s / (p * (1.0 - p))
-                slope += (n * p - self.ones[arm, place]) * weight
-                bend += n * s * weight
+                one, zero = s / p, s / (1.0 - p)
+                slope += (n - ones) * zero - ones * one
+                bend += (n - ones) * zero * zero + ones * one * one
         return slope, bend
 
     def slack(self, arm: int, line: float) -> float:
@@ -172,7 +183,7 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
 
     def misfit(self, arm: int, mean: float) -> float:
         total = 0.0
-        for place in range(self.ones.shape[1]):
+        for place in range(self.used[0]):
             n = self.counts[arm, place]
             if n > 0.0:
                 total += n * kl(self.ones[arm, place] / n, attenuate(mean, self.slopes[arm, place] / n))

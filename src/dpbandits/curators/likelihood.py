@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dpbandits.numerics import newton_step
@@ -23,15 +24,19 @@ class MostLikely:
 
     def mean(self: Any, arm: int) -> float:
         """The mean at which the misfit is least: Newton's method, with halving where it would leave the bracket."""
-        low, high, mean = LOW, HIGH, self.guess(arm)
+        low, high, mean = -math.inf, math.inf, self.guess(arm)
         for _ in range(STEPS):
             slope, bend = self.score(arm, mean)
             if slope > 0.0:
                 high = mean
             else:
                 low = mean
-            step = newton_step(mean, slope, bend, low, high)
-            mean += step
-            if abs(step) <= 1e-12:
+            last = mean
+            mean = min(max(mean + newton_step(mean, slope, bend, low, high), LOW), HIGH)
+            if abs(mean - last) <= 1e-12:
                 break
         return mean
+
+    def reaches(self: Any, arm: int, mean: float) -> bool:
+        """Whether the misfit does not rise yet where the mean is this: it is convex."""
+        return self.score(arm, min(max(mean, LOW), HIGH))[0] <= 0.0

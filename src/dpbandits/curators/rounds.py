@@ -88,5 +88,8 @@ class OneByOne(NamedTuple, Generic[Inner]):
     def misfit(self: Any, arm: int, mean: float) -> float:
         return self.inner.misfit(arm, mean)
 
+    def reaches(self: Any, arm: int, mean: float) -> bool:
+        return self.inner.reaches(arm, mean)
+
     def upper(self: Any, arm: int, budget: float) -> float:
         return self.inner.upper(arm, budget)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 from dpbandits.checks import at_least, fraction, positive
 from dpbandits.errors import InputError
@@ -61,11 +62,16 @@ def of_response(epsilon: float, delta: float, rewards: int) -> float:
     >>> of_response(1.0, 1e-6, 100), round(of_reward(1.0, 100), 6)
     (0.02401108, 0.01)
     """
+    fraction("delta", delta)
+    return _of_response(positive("epsilon", epsilon), delta, at_least("rewards_per_user", rewards, 1))
+
+
+@cache  # every audit and every simulation starts fresh policies
+def _of_response(epsilon: float, delta: float, rewards: int) -> float:
     from dpbandits.privacy.composition import optimal  # SciPy, which few policies need
 
-    fraction("delta", delta)
     least = of_reward(epsilon, rewards)
-    low, high = least, positive("epsilon", epsilon)
+    low, high = least, epsilon
     for _ in range(40):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if optimal(middle, rewards, delta) <= epsilon else (low, middle)
