@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dpbandits.formats import plural
 from dpbandits.simulation import Simulation, Trace, simulate_all
 from dpbandits.simulation.runs import result_key
 from dpbandits.simulation.tails import DISASTER
@@ -60,8 +61,9 @@ def numbers(trace: Trace) -> Numbers:
     """What a cell may show."""
     if trace.stops is not None:
         rounds = np.sort(trace.stops.rounds)
-        ends = {"mean": rounds.mean(), "q95": np.quantile(rounds, 0.95), "q999": np.quantile(rounds, 0.999)}
-        found = {**ends, "largest": rounds[-1], "wrong": trace.stops.wrong, "unfinished": trace.stops.unfinished}
+        found = {"mean": rounds.mean(), "error": rounds.std() / rounds.size**0.5, "largest": rounds[-1]}
+        found |= {"q95": np.quantile(rounds, 0.95), "q999": np.quantile(rounds, 0.999)}
+        found |= {"wrong": trace.stops.wrong, "unfinished": trace.stops.unfinished}
     else:
         final = trace.final_regret
         median = float(np.median(final))
@@ -120,7 +122,7 @@ def _lockouts(cells: Cells, table: Table) -> list[str]:
         than = (
             "" if column == first else f", mean {100 * min(ratios):+.0f} to {100 * max(ratios):+.0f} % against {first}"
         )
-        lines.append(f"* {column}: {total:.0f} lock-outs in {len(own) * table.runs:,} runs{than}.")
+        lines.append(f"* {column}: {plural(round(total), 'lock-out')} in {len(own) * table.runs:,} runs{than}.")
     return lines
 
 
@@ -204,8 +206,33 @@ TABLES = {
         {f"k = {k:g}": _policy("ldp-imed-b", correction=k) for k in (0.0, 0.5, 1.0)},
         {"horizon": 10**6, "epsilon": 1.0},
         with_tail,
-        runs=2000,
         notes=_lockouts,
+    ),
+    "local-rivals": Table(
+        "papers/strongest.md",
+        "arms, epsilon",
+        {
+            "C2, 1": {"arms": "@azize2022-c2"},
+            "0.5 and 0.49, 2": {"arms": "0.5,0.49", "epsilon": 2.0},
+            "0.9 and 0.6, 1": {"arms": "0.9,0.6"},
+        },
+        {f"`{policy}`": _policy(policy) for policy in ("ldp-imed-b", "ldp-klucb-b", "ldp-ts-b")},
+        {"horizon": 10**5, "epsilon": 1.0},
+        with_tail,
+        notes=_lockouts,
+    ),
+    "clicks": Table(
+        "papers/strongest.md",
+        "epsilon",
+        {f"{epsilon:g}": {"epsilon": epsilon} for epsilon in (0.5, 1.0, 2.0)},
+        {
+            "`ldp-imed-b`": _policy("ldp-imed-b"),
+            "`ldp-imed-b`, k = 0": _policy("ldp-imed-b", correction=0.0),
+            "`ldp-ucb-b`": _policy("ldp-ucb-b"),
+        },
+        {"arms": CLICKS, "horizon": 10**6},
+        with_error,
+        runs=400,
     ),
     "piecewise": Table(
         "papers/strongest.md",
@@ -224,11 +251,10 @@ TABLES = {
     "piecewise-tails": Table(
         "papers/strongest.md",
         "epsilon",
-        {f"{epsilon:g}": {"epsilon": epsilon} for epsilon in (2.0, 4.0)},
+        {f"{epsilon:g}": {"epsilon": epsilon} for epsilon in (0.5, 2.0, 4.0)},
         {f"k = {k:g}": _policy("ldp-imed-p", correction=k) for k in (0.0, 1.0)},
         {"arms": _beta(10.0), "horizon": 10**5},
         with_tail,
-        runs=2000,
         notes=_lockouts,
     ),
     "central": Table(
@@ -252,6 +278,7 @@ TABLES = {
             "k = 1": _policy("dp-glr-imed", correction=1.0),
             "k = 1.5 (default)": _policy("dp-glr-imed"),
             "k = 1.5, ratio 2": _policy("dp-glr-imed", ratio=2.0),
+            "`adap-klucb`": _policy("adap-klucb"),
         },
         {"horizon": 10**7},
         with_tail,
@@ -277,7 +304,6 @@ TABLES = {
         {f"k = {k:g}": {"options": {"correction": k}} for k in (0.0, 1.0)},
         {"arms": "@azize2022-c2", "horizon": 10**5, "levels": "choice(0,0.2,1,2,100)"},
         with_tail,
-        runs=2000,
         notes=_lockouts,
     ),
     "best-arm": Table(
@@ -300,7 +326,14 @@ TABLES = {
         {f"`{policy}`": {"policy": policy} for policy in ("dp-se", "adap-tt", "dp-tt", "ctb-tt")},
         STOPPING,
         with_rounds,
-        runs=2000,
+    ),
+    "best-arm-many": Table(
+        "howto/find-the-best-arm.md",
+        "arms, epsilon",
+        {"0.55 and 19 x 0.5; 1": {"arms": ",".join(["0.55", *["0.5"] * 19]), "epsilon": 1.0}},
+        {f"`{policy}`": {"policy": policy} for policy in ("dp-se", "adap-tt", "dp-tt")},
+        STOPPING,
+        with_rounds,
     ),
 }
 
