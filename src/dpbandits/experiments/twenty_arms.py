@@ -11,8 +11,8 @@ BERNOULLI, MIXED = "@ren2020-bernoulli", "@ren2020-mixed"
 SWEEP = (0.2, 0.5, 1.0, 2.0)
 HORIZON = {"quick": 10**6, "paper": 10**7}
 RUNS = {"quick": 6, "paper": 50}  # the papers' 50
-CHEAP_RUNS = {"quick": 10, "paper": 300}  # where a printed ratio or its limit asks for more, and a run is cheap
-L_RUNS = {"quick": 10, "paper": 150}  # the same where a run draws noise in every round
+CHEAP_RUNS = {"quick": 10, "paper": 1200}  # where a printed ratio or its limit asks for more, and a run is cheap
+L_RUNS = {"quick": 10, "paper": 600}  # the same where a run draws noise in every round
 LIMITS = {("b", 2.0): 1.7241, ("l", 2.0): 9.0, ("b", 0.2): 100.67, ("l", 0.2): 441.0}  # coth(ε/2)^2 and (1 + 4/ε)^2
 
 TOLERANCE = "the rounding of the print, half a unit of its second digit; our error must be small against it"

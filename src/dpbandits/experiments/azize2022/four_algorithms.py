@@ -12,7 +12,7 @@ from dpbandits.experiments.panels import Panel, regrets
 from dpbandits.simulation import Trace
 
 SETTINGS = (
-    "As printed: 10^7 rounds, 20 runs (1,000 where runs are cheap), alpha = 3.1, beta = 1/T, gamma = 0.1. "
+    "As printed: 10^7 rounds, 20 runs (1,000 and 4,000 where runs are cheap), alpha = 3.1, beta = 1/T, gamma = 0.1. "
     "DP-UCB is Mishra & Thakurta's, as in Figure 2."
 )
 EPSILONS = (0.1, 0.25, 0.5, 1.0)

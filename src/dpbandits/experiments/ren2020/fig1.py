@@ -48,8 +48,8 @@ TITLE = "Figure 1: LDP-UCB-L and LDP-UCB-B against UCB1, 20 arms"
 SETTINGS = (
     "The horizon is not printed: 10^7 is used, and (g) shows the ratios against rounds. The epsilons of (c, d) are not "
     "printed: 0.2, 0.5, 1, 2 are used. The epsilons of (e, f) are not printed: 2 and 0.2 are used, as in (a, b). The "
-    "paper averages 50 runs. So do we, but where a printed ratio or its limit asks for more, at epsilon 2, 300 runs of "
-    "UCB1 and LDP-UCB-B and 150 of LDP-UCB-L are played. 'As epsilon approaches infinity' is played at 1000."
+    "paper averages 50 runs. So do we, but where a printed ratio or its limit asks for more, at epsilon 2, 1,200 runs "
+    "of UCB1 and LDP-UCB-B and 600 of LDP-UCB-L are played. 'As epsilon approaches infinity' is played at 1000."
 )
 MEANS = [0.9] + 5 * [0.8] + 5 * [0.7] + 5 * [0.6] + 4 * [0.5]
 NAMES = {"l": "ldp-ucb-l", "b": "ldp-ucb-b"}
