@@ -1,7 +1,7 @@
 """Write what ``dpbandits bench`` measured into docs/concepts/simulation.md, so that no speed there is typed.
 
-Usage: ``dpbandits bench --json > bench.json && python tools/speed_page.py bench.json``, on an idle machine: about
-four minutes.
+Usage: ``dpbandits bench --json > bench.json && python tools/speed_page.py bench.json``, on an idle machine: about a
+minute.
 """
 
 from __future__ import annotations
