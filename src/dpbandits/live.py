@@ -126,22 +126,10 @@ class Desk(NamedTuple):
         now: float,
         noise: Rng,
     ) -> bool:
-        """Fold a response to a decision of ``stint`` made at the time ``decided``; whether it was used."""
-        self.tick(curator, now, noise)
-        return self.take(curator, arm, stint, decided, response, level, now, noise)
+        """Fold a response to a decision of ``stint`` made at the time ``decided``; whether it was used.
 
-    def take(
-        self,
-        curator: Curator,
-        arm: int,
-        stint: int,
-        decided: float,
-        response: float,
-        level: float,
-        now: float,
-        noise: Rng,
-    ) -> bool:
-        """``receive`` where ``tick`` was told the time before."""
+        ``tick`` must have been told the time before, so that a stint whose time is over is closed.
+        """
         self.out[arm] -= 1
         closed = self.by_stint and (self.asked[0] == 0 or stint != self.stint[0])
         if now > decided + self.window or closed:

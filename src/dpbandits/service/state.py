@@ -165,7 +165,7 @@ class LiveState:
             self.desk.late[0] += 1
             return False
         row[1 + arm] -= 1
-        return self.desk.take(self._kept, arm, stint, made, value, level, now, noise)
+        return self.desk.receive(self._kept, arm, stint, made, value, level, now, noise)
 
     def miss(self, arm: int, made: float) -> None:
         """A response came, and is not used: its decision no longer waits."""

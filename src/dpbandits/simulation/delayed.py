@@ -81,6 +81,7 @@ def fold(curator: Curator, desk: Desk, row: Floats, noise: Rng) -> None:
     if math.isnan(row[RESPONSE]):
         desk.out[arm] -= 1
     else:
+        desk.tick(curator, row[COMES], noise)
         desk.receive(curator, arm, int(row[STINT]), row[ROUND], row[RESPONSE], row[LEVEL], row[COMES], noise)
 
 
