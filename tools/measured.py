@@ -29,6 +29,13 @@ Numbers = dict[str, float]
 Cells = Mapping[tuple[str, str], Numbers]
 STOPPING = {"options": {"beta": 0.05}, "horizon": 10**11}
 CLICKS = "0.036,0.03,0.03,0.03,0.03"
+LOCAL: dict[str, dict[str, Any]] = {
+    "C1, 1": {"arms": "@azize2022-c1"},
+    "C2, 1": {"arms": "@azize2022-c2"},
+    "C4, 1": {"arms": "@azize2022-c4"},
+    "0.5 and 0.49, 2": {"arms": "0.5,0.49", "epsilon": 2.0},
+    "0.9 and 0.6, 1": {"arms": "0.9,0.6"},
+}
 
 
 @dataclass(frozen=True)
@@ -196,13 +203,7 @@ TABLES = {
     "local": Table(
         "papers/strongest.md",
         "arms, epsilon",
-        {
-            "C1, 1": {"arms": "@azize2022-c1"},
-            "C2, 1": {"arms": "@azize2022-c2"},
-            "C4, 1": {"arms": "@azize2022-c4"},
-            "0.5 and 0.49, 2": {"arms": "0.5,0.49", "epsilon": 2.0},
-            "0.9 and 0.6, 1": {"arms": "0.9,0.6"},
-        },
+        LOCAL,
         {f"k = {k:g}": _policy("ldp-imed-b", correction=k) for k in (0.0, 0.5, 1.0)},
         {"horizon": 10**6, "epsilon": 1.0},
         with_tail,
@@ -211,11 +212,7 @@ TABLES = {
     "local-rivals": Table(
         "papers/strongest.md",
         "arms, epsilon",
-        {
-            "C2, 1": {"arms": "@azize2022-c2"},
-            "0.5 and 0.49, 2": {"arms": "0.5,0.49", "epsilon": 2.0},
-            "0.9 and 0.6, 1": {"arms": "0.9,0.6"},
-        },
+        {row: LOCAL[row] for row in ("C2, 1", "0.5 and 0.49, 2", "0.9 and 0.6, 1")},
         {f"`{policy}`": _policy(policy) for policy in ("ldp-imed-b", "ldp-klucb-b", "ldp-ts-b")},
         {"horizon": 10**5, "epsilon": 1.0},
         with_tail,

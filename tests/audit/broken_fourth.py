@@ -359,18 +359,22 @@ class CoarseWords(Answers):
         return 2.0 if low * 1e-12 <= u < high * 1e-12 else 1.0
 
 
+def one_of_three(reward: float, u: float, truth: float) -> float:
+    """0, 1/2 or 1: the one that is near the reward, with this probability, and otherwise each of the others."""
+    answer = 0.0 if unit(reward) < 0.34 else 0.5 if unit(reward) < 0.67 else 1.0
+    if u < truth:
+        return answer
+    if u < 0.5 + 0.5 * truth:
+        return 0.5 if answer == 0.0 else 0.0
+    return 1.0 if answer < 1.0 else 0.5
+
+
 @fourth("", 1.0 + math.log(2.0))
 class OneOfThree(Answers):
     """The probability of the truth is that of one of two answers, and there are three."""
 
     def respond(self, reward: float, level: float, rng: Any) -> float:
-        u, truth = rng.random(), truth_probability(self.epsilon)
-        answer = 0.0 if unit(reward) < 0.34 else 0.5 if unit(reward) < 0.67 else 1.0
-        if u < truth:
-            return answer
-        if u < 0.5 + 0.5 * truth:
-            return 0.5 if answer == 0.0 else 0.0
-        return 1.0 if answer < 1.0 else 0.5
+        return one_of_three(reward, rng.random(), truth_probability(self.epsilon))
 
 
 @fourth("", LEAK)
@@ -479,14 +483,8 @@ class OneOfThreeRightly(Answers):
     """Direct encoding: the truth with probability e^epsilon / (e^epsilon + 2); the reward is compared twice."""
 
     def respond(self, reward: float, level: float, rng: Any) -> float:
-        u, grown = rng.random(), math.exp(self.epsilon)
-        truth = grown / (grown + 2.0) - 1e-12
-        answer = 0.0 if unit(reward) < 0.34 else 0.5 if unit(reward) < 0.67 else 1.0
-        if u < truth:
-            return answer
-        if u < 0.5 + 0.5 * truth:
-            return 0.5 if answer == 0.0 else 0.0
-        return 1.0 if answer < 1.0 else 0.5
+        grown = math.exp(self.epsilon)
+        return one_of_three(reward, rng.random(), grown / (grown + 2.0) - 1e-12)
 
 
 @right

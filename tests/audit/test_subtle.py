@@ -38,6 +38,14 @@ def attempt(policy: Any) -> Any:
     return proof
 
 
+def is_proved(policy: Any) -> None:
+    """A right policy is proved at exactly its epsilon of 1."""
+    is_local = policy.guarantee.trust == "local"
+    verdict = verify(policy, horizon=None if is_local else 3, view=None if is_local else "released")
+    assert verdict.verdict == "proved", f"{verdict}"
+    assert verdict.epsilon == pytest.approx(1.0, rel=1e-9)
+
+
 @pytest.mark.parametrize("name", broken_subtle.WHY)
 def test_there_is_no_proof(name: str) -> None:
     why, policy = broken_subtle.WHY[name], broken_subtle.MADE[name](2, epsilon=1.0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import right_unusual
 from broken_central import Pair
-from test_subtle import attempt
+from test_subtle import attempt, is_proved
 
 from dpbandits import Session
 from dpbandits.audit import beyond, verify, verify_curator, watch
@@ -47,11 +47,7 @@ def test_the_verdict_is_not_proved(name: str) -> None:
 
 @pytest.mark.parametrize("name", right_unusual.MADE)
 def test_right_ones_are_proved(name: str) -> None:
-    policy = right_unusual.MADE[name](2, epsilon=1.0)
-    is_local = policy.guarantee.trust == "local"
-    verdict = verify(policy, horizon=None if is_local else 3, view=None if is_local else "released")
-    assert verdict.verdict == "proved", f"{verdict}"
-    assert verdict.epsilon == pytest.approx(1.0, rel=1e-9)
+    is_proved(right_unusual.MADE[name](2, epsilon=1.0))
 
 
 def test_the_faults_are_real() -> None:
