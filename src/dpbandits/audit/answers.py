@@ -64,10 +64,8 @@ def refuted(curator: Any, level: float, claim: float, delta: float = 0.0) -> Ans
         for b, two in laws.values():
             for answer, (share, borders) in one.items():
                 other, others = two.get(answer, (0, 0))
-                low, high = (
-                    (share - borders) / STEPS - delta,
-                    (other + others + 1) / STEPS,
-                )  # shorter intervals are not seen
+                low = (share - borders) / STEPS - delta
+                high = (other + others + 1) / STEPS  # shorter intervals are not seen
                 if low < LIKELY:
                     continue
                 epsilon = math.log(low / high)

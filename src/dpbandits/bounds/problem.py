@@ -207,9 +207,8 @@ def law_of(arm: Distribution, within: tuple[float, float] = (0.0, 1.0)) -> Law:
     low, high = within
     least, most = arm.support
     if least < low or most > high:
-        paid = (
-            "a log pays others" if arm.from_log else f"{arm} pays in [{least:g}, {most:g}]"
-        )  # ends are single rewards
+        # The ends of a log are single rewards, and are not shown.
+        paid = "a log pays others" if arm.from_log else f"{arm} pays in [{least:g}, {most:g}]"
         raise InputError("arms", f": bounds need rewards in [{low:g}, {high:g}], {paid}")
 
     def unit(reward: float) -> float:
