@@ -27,7 +27,7 @@ from dpbandits.types import Floats
 
 TITLE = "Figure 2: regret against V_L and V_B, with a linear fit"
 SETTINGS = (
-    "The 16 settings of Figure 1 (e-h), at 10^7 rounds and 10 runs. The expectations in V_L and V_B are over the users "
+    "The 16 settings of Figure 1 (e-h), at 10^7 rounds and 50 runs. The expectations in V_L and V_B are over the users "
     "at or above epsilon_min, which the paper means but does not write. Its values are in a supplement that is not "
     "available. The standard error of R^2 is the jackknife's, which leaves out one run at a time."
 )
