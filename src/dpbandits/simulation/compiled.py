@@ -37,7 +37,7 @@ from dpbandits.simulation.reach import CONSTANTS, Reach, reach
 from dpbandits.simulation.store import CodeStore, folder
 
 #: Users' functions: without Python's checks for division by zero, which cost a factor of 6.
-OPTIONS = {"error_model": "numpy", "_nrt": True}
+OPTIONS = {"error_model": "numpy", "_nrt": True, "no_cfunc_wrapper": True}
 
 #: Our own functions are short enough to be inlined. They make no arrays, so references to arrays need not be counted.
 #: Together this is up to 3 times as fast.
