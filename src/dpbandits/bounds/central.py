@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from scipy.optimize import brentq
 
@@ -356,6 +357,7 @@ def _minimax(problem: Problem, alpha: float, constant: float) -> Curve:
     return curve
 
 
+@lru_cache(1 << 14)  # a millisecond each; figures ask again at the same rounds, and arms may have equal means
 def _enough(mean: float, gap: float, epsilon: float, alpha: float, log: float) -> float:
     """The infimum of Theorem 8 times log T: the least n for which some beta meets Equations (34) and (35) at 2^l = n.
 
