@@ -95,7 +95,7 @@ def _levels(plan: Plan, panel: Axes) -> None:
 def _over_rounds(plan: Plan, panel: Axes) -> None:
     from matplotlib.ticker import EngFormatter
 
-    asked = plan.question
+    asked, title = plan.question, f"at epsilon {plan.focus:g}"
     for trust in asked.trusts:
         best = plan.best(plan.focus, trust)
         if best is not None:
@@ -103,6 +103,7 @@ def _over_rounds(plan: Plan, panel: Axes) -> None:
             panel.plot(best.rounds, best.curve, color=TRUST_COLOUR[trust], linewidth=2, label=label)
             if best.settled is not None:
                 panel.axvline(best.settled, color=TRUST_COLOUR[trust], linewidth=0.9, linestyle=(0, (2, 2)))
+                title = f"at epsilon {plan.focus:g}; dotted: 90 % of the traffic goes to the best arm"
     if plan.free is not None:
         panel.plot(
             plan.free.rounds,
@@ -112,7 +113,7 @@ def _over_rounds(plan: Plan, panel: Axes) -> None:
             label=f"{plan.free.label} (no privacy)",
         )
     panel.plot([0, asked.horizon], [0, asked.at_random], color=GREY, linestyle=(0, (5, 2)), label="playing at random")
-    panel.set_title(f"at epsilon {plan.focus:g}; dotted: 90 % of the traffic goes to the best arm", fontsize=9)
+    panel.set_title(title, fontsize=9)
     panel.set_xlabel("rounds")
     panel.set_ylabel(f"loss so far ({asked.unit})")
     panel.set_xlim(0, asked.horizon)
