@@ -19,6 +19,7 @@ import click
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 
 from dpbandits import plotting
 from dpbandits.cli import BAD_INPUT, DONE, NO, commands, main
@@ -255,6 +256,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(runs.Player, "of", plain)
         patch.setattr(figures, "figures", lambda: (figures.Figure("ren2020", "fig1", SMALL),))
         patch.setattr(plotting, "RESOLUTION", 20)
+        patch.setattr(FigureCanvasPdf, "print_pdf", lambda *given, **more: None)  # it takes longer than the other files
         patch.setattr(advise, "know", lambda *asked: None)  # it plays many rounds, which plain Python takes minutes for
         yield folder
 

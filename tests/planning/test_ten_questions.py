@@ -179,7 +179,7 @@ def test_printed_intervals_hold_the_truth() -> None:
     for number in range(50):
         means = np.round(np.sort(rng.uniform(0.2, 0.8, 3))[::-1], 3).tolist()
         question = ask(means, horizon=2000, epsilon=1, seed=number, runs=2)
-        truth = play(question, "dp-ucb-int", 1.0, question.refuse, runs=4000)
+        truth = play(question, "dp-ucb-int", 1.0, question.refuse, workers=1, runs=4000)
         few = play(dataclasses.replace(question, seed=1000 + number), "dp-ucb-int", 1.0, question.refuse, runs=40)
         held += few.interval[0] - 4 * truth.stderr <= truth.regret <= few.interval[1] + 4 * truth.stderr
     assert held >= 47

@@ -172,7 +172,7 @@ def test_policies_are_right_on_a_store_in_which_everything_is_damaged_or_exchang
 @pytest.mark.slow
 def test_eight_processes_on_a_fresh_store(tmp_path: Path) -> None:
     names = ("ucb1", "ldp-ucb-b", "ldp-ucb-l", "adap-ucb", "dp-se")
-    processes = [start(tmp_path, *(names[(number + k) % len(names)] for k in range(3))) for number in range(8)]
+    processes = [start(tmp_path, *(names[(number + k) % len(names)] for k in range(2))) for number in range(8)]
     outcomes(processes)
     assert play(tmp_path, *names) == {"found": 5, "compiled": 0}
 
@@ -191,45 +191,42 @@ def stubborn(arms: int) -> Parts:
     return Parts(Stubborn(arms), Plain.start(arms))
 """
 RUN = """
-import dpbandits as dp, own
-trace = dp.simulate(own.stubborn, arms='0.9,0.5', horizon=50, runs=1, arm_order='given')
-print(trace.pulls[0, -1].argmax())
+import importlib, sys, dpbandits as dp
+for name in sys.argv[1:]:
+    own = importlib.import_module(name)
+    trace = dp.simulate(own.stubborn, arms='0.9,0.5', horizon=50, runs=1, arm_order='given')
+    print(trace.pulls[0, -1].argmax())
 """
 
+#: What a user's policy has above its class, and the file that it uses, if any; the arm is in one of the two.
+EDITED: dict[str, tuple[str, str, str]] = {
+    "own": ("def choice(): return ARM", "", ""),
+    "function": ("from helper1 import choice", "helper1", "def choice(): return ARM"),
+    "compiled": ("from helper2 import choice", "helper2", "from numba import njit\n@njit\ndef choice(): return ARM"),
+    "constant": ("from helper3 import BEST\ndef choice(): return BEST", "helper3", "BEST = ARM"),
+    "module": ("import helper4\ndef choice(): return helper4.BEST", "helper4", "BEST = ARM"),
+    "default": ("import helper5\ndef choice(): return helper5.inner()", "helper5", "def inner(arm=ARM): return arm"),
+    "deeper": ("import outer\ndef choice(): return outer.deeper.BEST", "deeper", "BEST = ARM"),
+    "stdlib": ("import code\ndef choice(): return code.BEST", "code", "BEST = ARM"),  # also the name of one of Python's
+}
 
-@pytest.mark.parametrize(
-    ("imported", "helper"),
-    [
-        ("def choice(): return ARM", ""),
-        ("from helper import choice", "def choice(): return ARM"),
-        ("from helper import choice", "from numba import njit\n@njit\ndef choice(): return ARM"),
-        ("from helper import ARM\ndef choice(): return ARM", "ARM = ARM_"),
-        ("import helper\ndef choice(): return helper.ARM", "ARM = ARM_"),
-        ("import helper\ndef choice(): return helper.inner()", "def inner(arm=ARM): return arm"),
-        ("import helper\ndef choice(): return helper.deeper.ARM", "import deeper_ as deeper  # ARM_"),
-        ("import code\ndef choice(): return code.ARM", "# ARM_"),
-    ],
-)
-def test_an_edit_of_a_users_policy_or_of_what_it_uses_is_compiled_anew(
-    tmp_path: Path, imported: str, helper: str
-) -> None:
+
+def test_an_edit_of_a_users_policy_or_of_what_it_uses_is_compiled_anew(tmp_path: Path) -> None:
     """The second process finds the first one's compiled code, and must not use it. A comment changes nothing."""
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "DPBANDITS_CACHE": str(tmp_path / "cache")}
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    chosen = []
-    for arm, comment in (("0", ""), ("1", ""), ("1", "# a comment\n")):
-        files = {"helper.py": helper, "own.py": OWN.replace("IMPORT", imported)}
-        files |= {
-            "deeper_.py": "ARM = ARM_",
-            "code.py": "ARM = ARM_\ndef choice(): return ARM",
-        }  # also Python's ``code``
-        for name, text in files.items():
-            text = text.replace("ARM_", arm) if "ARM_" in text or "ARM_" in helper else text.replace("ARM", arm)
-            (tmp_path / name).write_text(comment + text)
-        done = subprocess.run([sys.executable, "-c", RUN], env=environment, capture_output=True, text=True, check=True)
-        chosen.append(done.stdout.strip())
-    assert chosen == ["0", "1", "1"]
-    assert len(list((tmp_path / "cache").iterdir())) == 2
+    (tmp_path / "outer.py").write_text("import deeper")
+    for arm, comment, stored in (("0", "", 1), ("1", "", 2), ("1", "# a comment\n", 2)):
+        for name, (imported, helper, text) in EDITED.items():
+            files = {f"{name}_policy.py": OWN.replace("IMPORT", imported), f"{helper or name}.py": text}
+            for file, source in files.items():
+                (tmp_path / file).write_text(comment + source.replace("ARM", arm))
+        names = [f"{name}_policy" for name in EDITED]
+        done = subprocess.run(
+            [sys.executable, "-c", RUN, *names], env=environment, capture_output=True, text=True, check=True
+        )
+        assert dict(zip(EDITED, done.stdout.split(), strict=True)) == dict.fromkeys(EDITED, arm)
+        assert len(list((tmp_path / "cache").iterdir())) == stored * len(EDITED)
 
 
 def test_the_digest_sees_what_a_run_can_reach_and_nothing_else() -> None:
