@@ -18,7 +18,8 @@ OUT ?= out
 demo: $(VENV)/runs
 	$(BIN)/dpbandits reproduce --scale quick --out $(OUT)/demo
 
-test: lint browser database web
+test:
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint browser database web
 	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/ready
@@ -32,7 +33,7 @@ browser:
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null; } || \
 	{ echo "the tests of the report need chromium: install it, and run make test again"; exit 1; }
 
-database:
+database: | browser  # apt-get runs once at a time
 	@ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || command -v initdb > /dev/null || { apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql > /dev/null; } || \
 	{ echo "the tests of the service need PostgreSQL's programs: install postgresql, and run make test again"; exit 1; }
