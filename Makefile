@@ -19,7 +19,7 @@ demo: $(VENV)/runs
 	$(BIN)/dpbandits reproduce --scale quick --out $(OUT)/demo
 
 test:
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint browser database web
+	@$(MAKE) --no-print-directory --jobs=3 lint browser database web
 	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/ready
