@@ -154,28 +154,33 @@ class SkippingKLUCB(NamedTuple):
     >>> from dpbandits.curators import Plain
     >>> agent, curator, rng = SkippingKLUCB.start(KLUCB.start(2)), Plain.start(2), np.random.default_rng(0)
     >>> curator.counts[:], curator.sums[:] = 1000, (100.0, 900.0)
-    >>> [int(agent.act(curator, 2001, rng)[1]) for _ in range(3)]
+    >>> [int(agent.act(curator, t, rng)[1]) for t in (2001, 2003, 2007)]
     [2, 4, 8]
+    >>> int(agent.act(curator, 2012, rng)[1])  # the line cut the last one short
+    5
     """
 
     kl_ucb: KLUCB
-    attempt: Integers  # (1,): the stint to try next
+    last: Integers  # (1,): the last stint
+    since: Integers  # (1,): the round in which it began
 
     @classmethod
     def start(cls, kl_ucb: KLUCB) -> Self:
         """A fresh agent with the choices of ``kl_ucb``."""
-        return cls(kl_ucb, np.array([2], np.int64))
+        return cls(kl_ucb, np.ones(1, np.int64), np.zeros(1, np.int64))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         leader = self.kl_ucb.act(releases, t, rng)[0]
-        stint = self.attempt[0]
+        stint = min(2 * self.last[0], LONGEST)
+        if t < self.since[0] + self.last[0]:  # its line cut the last one short
+            stint = max(t - self.since[0], 2)
         line = NO_LINE
         while stint > 1:
             line = self.line(releases, t, leader, stint)
             if line < math.inf and releases.mean(leader) > line:
                 break
             stint //= 2
-        self.attempt[0] = min(2 * stint, LONGEST)
+        self.last[0], self.since[0] = stint, t
         return leader, stint, line if stint > 1 else NO_LINE
 
     def line(self, releases: Releases, t: int, leader: int, stint: int) -> float:
