@@ -27,6 +27,19 @@ ARMS = "@ren2020-bernoulli"
 LEVELS = parse_levels("choice(0,0.2,1,2,100)")
 SKIPPING = ("ucb1", "ldp-ucb-b")  # one for each curator that draws in bulk
 
+#: Later policies, each with the nearest one of the papers; those that sample, at a tenth of the horizon.
+RELATIVES = {
+    "heldp-glr-b": "heldp-ucb-b",
+    "heldp-weighted-b": "heldp-ucb-b",
+    "heldp-weighted-l": "heldp-ucb-l",
+    "ldp-imed-b": "ldp-ucb-b",
+    "ldp-imed-bs": "ldp-ucb-bs",
+    "ldp-imed-p": "ldp-ucb-l",
+    "ldp-klucb-b": "ldp-ucb-b",
+    "ldp-klucb-bs": "ldp-ucb-bs",
+}
+SAMPLING = {"ldp-ts-b": "thompson", "ldp-ts-bs": "thompson"}
+
 
 class Row(NamedTuple):
     """One measurement; ``holds`` is None if it could not be made."""
@@ -82,6 +95,8 @@ def measure(*, quick: bool = False, progress: Callable[[int, int], None] | None 
         *(lambda name=name: _counter(name, horizon) for name in _costing("counter")),
         *(lambda name=name: _stints(name, horizon) for name in _costing("stint")),
         *(lambda name=name: _divergences(name, 10**4 if quick else 10**5) for name in _costing("divergence")),
+        *(lambda name=name: _beside(name, RELATIVES[name], horizon) for name in RELATIVES),
+        *(lambda name=name: _beside(name, SAMPLING[name], horizon // 10) for name in SAMPLING),
         *(lambda name=name: _delayed(name, horizon // 100) for name in ("ldp-ucb-b", "adap-ucb")),
         *(lambda name=name: _live(name, 500 if quick else 5000) for name in _local()),
         lambda: _river(2_000 if quick else 20_000),
@@ -187,6 +202,11 @@ def _divergences(name: str, horizon: int) -> Iterator[Row]:
         ">= 4 M rounds/s",
         rate >= 4e6,
     )
+
+
+def _beside(name: str, relative: str, horizon: int) -> Iterator[Row]:
+    ratio = _run(name, horizon) / _run(relative, horizon)
+    yield Row(f"{name}, T={horizon:.0e}: time over that of {relative}", f"{ratio:.2f}", "<= 2", ratio <= 2.0)
 
 
 def _delayed(name: str, horizon: int) -> Iterator[Row]:
