@@ -29,6 +29,11 @@ def settings(policy: str) -> dict[str, Any]:
     return {"arms": "0.9,0.6,0.5", "horizon": 300, "runs": 2, "checkpoints": 20, "workers": 1, **private}
 
 
+def one_for_each_curator() -> list[str]:
+    """One policy for each class of curators."""
+    return list({type(lookup.sample(name).curator): name for name in lookup.names()}.values())
+
+
 def check(policies: list[str]) -> dict[str, int]:
     """Raise AssertionError where a compiled run differs; how many loops were found on disk, and how many compiled."""
     counts = {"found": 0, "compiled": 0}

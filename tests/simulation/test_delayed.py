@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from played import one_for_each_curator
 
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.errors import InputError
@@ -20,7 +21,6 @@ from dpbandits.simulation.runs import Player, play_once, streams
 from dpbandits.simulation.settings import MOST_DELAYED
 
 COINS, MIXED = "0.9,0.6,0.4", "uniform(0,1)+beta(4,1)+choice(0.1,0.4)"
-ONE_FOR_EACH_CURATOR = {type(lookup.sample(name).curator): name for name in lookup.names()}.values()
 
 
 def settings_of(name: str, **more: Any) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def settings_of(name: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "arms"), [(name, COINS) for name in lookup.names()] + [(name, MIXED) for name in ONE_FOR_EACH_CURATOR]
+    ("name", "arms"), [(name, COINS) for name in lookup.names()] + [(name, MIXED) for name in one_for_each_curator()]
 )
 def test_without_delay_and_loss_every_policy_plays_the_undelayed_rounds_bit_for_bit(name: str, arms: str) -> None:
     """Against the undelayed loop in plain Python, asked in every round, on the same random numbers.

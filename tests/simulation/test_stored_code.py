@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from played import one_for_each_curator
 
 from dpbandits.errors import InputError
-from dpbandits.policies import lookup
 from dpbandits.simulation.reach import reach
 from dpbandits.simulation.store import KEEP_SECONDS, CodeStore
 
@@ -156,7 +156,7 @@ def test_policies_are_right_on_a_store_in_which_everything_is_damaged_or_exchang
     One policy for each curator is compiled and stored again. That every policy's compiled run is its Python run is a
     law of the conformance suite.
     """
-    names = list({type(lookup.sample(name).curator): name for name in lookup.names()}.values())
+    names = one_for_each_curator()
     halves = [(tmp_path / str(half), names[half::2]) for half in range(2)]
     for folder, _ in halves:
         folder.mkdir()
@@ -198,7 +198,7 @@ for name in sys.argv[1:]:
     print(trace.pulls[0, -1].argmax())
 """
 
-#: What a user's policy has above its class, and the file that it uses, if any; the arm is in one of the two.
+#: What a user's policy has above its class, the module that it uses, if any, and what is in that; one names the arm.
 EDITED: dict[str, tuple[str, str, str]] = {
     "own": ("def choice(): return ARM", "", ""),
     "function": ("from helper1 import choice", "helper1", "def choice(): return ARM"),
@@ -218,9 +218,9 @@ def test_an_edit_of_a_users_policy_or_of_what_it_uses_is_compiled_anew(tmp_path:
     (tmp_path / "outer.py").write_text("import deeper")
     for arm, comment, stored in (("0", "", 1), ("1", "", 2), ("1", "# a comment\n", 2)):
         for name, (imported, helper, text) in EDITED.items():
-            files = {f"{name}_policy.py": OWN.replace("IMPORT", imported), f"{helper or name}.py": text}
-            for file, source in files.items():
-                (tmp_path / file).write_text(comment + source.replace("ARM", arm))
+            for module, source in ((f"{name}_policy", OWN.replace("IMPORT", imported)), (helper, text)):
+                if module:
+                    (tmp_path / f"{module}.py").write_text(comment + source.replace("ARM", arm))
         names = [f"{name}_policy" for name in EDITED]
         done = subprocess.run(
             [sys.executable, "-c", RUN, *names], env=environment, capture_output=True, text=True, check=True
