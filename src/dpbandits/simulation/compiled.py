@@ -36,7 +36,8 @@ from dpbandits.simulation import compiling, loop
 from dpbandits.simulation.reach import CONSTANTS, Reach, reach
 from dpbandits.simulation.store import CodeStore, folder
 
-#: Users' functions: without Python's checks for division by zero, which cost a factor of 6.
+#: Users' functions: without Python's checks for division by zero, which cost a factor of 6, and without an entry for C,
+#: which takes time to compile and is never called.
 OPTIONS = {"error_model": "numpy", "_nrt": True, "no_cfunc_wrapper": True}
 
 #: Our own functions are short enough to be inlined. They make no arrays, so references to arrays need not be counted.

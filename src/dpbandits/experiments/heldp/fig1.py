@@ -51,8 +51,9 @@ TITLE = "Figure 1: HeLDP-UCB-L and HeLDP-UCB-B, 20 arms"
 SETTINGS = (
     "The horizon is not printed: 10^7 is used, and (i) shows the ratios against rounds. The epsilons of (a, b) are not "
     "printed: 0.2, 0.5, 1, 2 are used. The paper lists only 15 of its 20 arms: the five of mean 0.7 are added here. "
-    "The paper averages 50 runs. So do we, but where a printed ratio or its limit asks for more, on mixed arms at "
-    "epsilon 2, 1,200 runs of UCB1 and HeLDP-UCB-B and 600 of HeLDP-UCB-L are played."
+    f"The paper averages {RUNS['paper']} runs. So do we, but where a printed ratio or its limit asks for more, on "
+    f"mixed arms at epsilon 2, {CHEAP_RUNS['paper']:,} runs of UCB1 and HeLDP-UCB-B and {L_RUNS['paper']:,} of "
+    "HeLDP-UCB-L are played."
 )
 NAMES = {"l": "heldp-ucb-l", "b": "heldp-ucb-b"}
 DISCRETE, NORMAL = "choice(0,0.2,1,2,100)", "normal(1,1)"

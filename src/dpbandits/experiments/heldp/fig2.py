@@ -21,15 +21,15 @@ from dpbandits.experiments.claims import (
 )
 from dpbandits.experiments.heldp.fig1 import DISCRETE, NAMES, NORMAL, THRESHOLDS, population_cells
 from dpbandits.experiments.panels import Line, Panel, title_of
-from dpbandits.experiments.twenty_arms import HORIZON, ORDER
+from dpbandits.experiments.twenty_arms import HORIZON, ORDER, RUNS
 from dpbandits.simulation import Trace
 from dpbandits.types import Floats
 
 TITLE = "Figure 2: regret against V_L and V_B, with a linear fit"
 SETTINGS = (
-    "The 16 settings of Figure 1 (e-h), at 10^7 rounds and 50 runs. The expectations in V_L and V_B are over the users "
-    "at or above epsilon_min, which the paper means but does not write. Its values are in a supplement that is not "
-    "available. The standard error of R^2 is the jackknife's, which leaves out one run at a time."
+    f"The 16 settings of Figure 1 (e-h), at 10^7 rounds and {RUNS['paper']} runs. The expectations in V_L and V_B are "
+    "over the users at or above epsilon_min, which the paper means but does not write. Its values are in a supplement "
+    "that is not available. The standard error of R^2 is the jackknife's, which leaves out one run at a time."
 )
 PRINTED, MATTERS = 0.9977, 0.001
 POPULATIONS = {DISCRETE: Levels.of([0, 0.2, 1, 2, 100]), NORMAL: NormalLevels(1.0, 1.0)}
