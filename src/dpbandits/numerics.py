@@ -15,6 +15,7 @@ __all__ = [
     "kl",
     "kl_across",
     "kl_lower",
+    "kl_lower_near",
     "kl_upper",
     "newton_step",
     "on_grid",
@@ -153,6 +154,24 @@ def kl_lower(q: float, budget: float) -> float:
         if step <= 1e-13 * p or p >= q:
             break
     return min(p, q)
+
+
+def kl_lower_near(p: float, q: float, divergence: float, budget: float) -> float:
+    """A bound of ``kl_lower(q, budget)`` from above, close where ``p`` is; ``divergence`` is kl(p, q).
+
+    kl(., q) is convex and decreasing, so the root is to the right of that of the tangent at p, and between the two no
+    slope is steeper than there. The bound is q where the budget is smaller than the divergence.
+
+    >>> kl_lower_near(0.5, 0.75, kl(0.5, 0.75), 0.15) - kl_lower(0.75, 0.15) < 1e-4
+    True
+    """
+    more = budget - divergence
+    if more < 0.0 or p <= 0.0 or p >= q or q >= 1.0:
+        return q
+    left = p - more / math.log(q * (1.0 - p) / (p * (1.0 - q)))
+    if left <= 0.0:
+        return kl_lower(q, budget)
+    return p - more / math.log(q * (1.0 - left) / (left * (1.0 - q)))
 
 
 def kl_across(mean: float, gap: float) -> float:
@@ -324,10 +343,10 @@ def newton_step(x: float, slope: float, bend: float, low: float, high: float) ->
 def corrected(evidence: float, correction: float) -> float:
     """max(0, e - k log(1 + e)): evidence e, less what chance often adds to it. It grows with e.
 
-    >>> corrected(10.0, 0.0), round(corrected(10.0, 1.0), 4), corrected(0.5, 1.5)
-    (10.0, 7.6021, 0.0)
+    >>> corrected(10.0, 0.0), round(corrected(10.0, 1.0), 4), corrected(0.5, 1.5), corrected(math.inf, 1.0)
+    (10.0, 7.6021, 0.0, inf)
     """
-    if correction == 0.0:
+    if correction == 0.0 or evidence == 0.0 or evidence == math.inf:
         return evidence
     return max(evidence - correction * math.log1p(evidence), 0.0)
 

@@ -23,6 +23,7 @@ __all__ = [
     "Bounded",
     "Curator",
     "Environment",
+    "Foreseeable",
     "Likelihood",
     "Population",
     "Releases",
@@ -118,6 +119,21 @@ class Likelihood(Releases, Protocol):
 
     def reaches(self, arm: int, mean: float) -> bool:
         """Whether the released mean is at least this; it may be known without computing the released mean."""
+
+
+class Foreseeable(Likelihood, Protocol):
+    """A likelihood of which the curator also tells what may become of it: simulations are quicker by that."""
+
+    def steepness(self, arm: int, mean: float) -> float:
+        """The misfit rises nowhere faster between the released mean and this one, which is larger."""
+
+    def rise(self, arm: int, mean: float, top: float, evidence: float) -> float:
+        """About what the next response may add to this evidence against ``top``; ``mean`` is the released mean."""
+
+    def lower(self, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
+        """A line: while the released mean is above it, the evidence against ``top``, which is ``evidence`` now, is at
+        most ``budget``, in the next ``ahead`` rounds. Infinity where nothing is certain.
+        """
 
 
 class Bounded(Releases, Protocol):

@@ -107,7 +107,6 @@ def test_where_all_have_one_level_the_likelihood_is_that_of_the_bits() -> None:
     assert curator.mean(0) == pytest.approx(0.5)
     for q in (0.3, 0.7, 0.99):
         assert curator.misfit(0, q) == pytest.approx(120 * kl(0.5, 0.5 + (q - 0.5) * slope))
-        assert curator.upper(0, 120 * kl(0.5, 0.5 + 0.2 * slope)) == pytest.approx(0.7)
 
 
 def test_the_weighted_mean_is_covered() -> None:

@@ -80,6 +80,9 @@ class BitsAtLevels(AtLevels):
         if level >= self.least_level():
             self.take(arm, response, 1.0 - response, attenuation(level))
 
+    def meet(self, slopes: Floats) -> None:
+        """Take notice of the attenuations that the users who come have; empty where these are continuous."""
+
     def separate(self, slopes: Floats) -> bool:
         """Whether the slack changes as ``change`` says, for bits of these attenuations."""
         return True
@@ -93,6 +96,7 @@ class BitsAtLevels(AtLevels):
 
         Where there are few levels, as many rounds as will rarely bring the mean down to the line are drawn at once.
         """
+        self.meet(environment.population.bit_slopes(self.least_level())[0])
         played = 0
         while played < n:
             step = self.safe_rounds(environment, arm, n - played, line) if n - played > BLOCK else 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbandits.checks import at_least
 from dpbandits.curators.bits import MAX_LEVELS, BitsAtLevels, LaplaceAtLevels
-from dpbandits.curators.likelihood import HIGH, LOW, STEPS, MostLikely
+from dpbandits.curators.likelihood import HIGH, LOW, MostLikely
 from dpbandits.mechanisms import attenuate
 from dpbandits.numerics import kl
 from dpbandits.types import Floats, Integers, Rng
@@ -46,8 +46,15 @@ class WeightedMean(ByWeight):
         off = mean - self.mean(arm)
         return 2.0 * self.weights[arm] * off * off
 
-    def upper(self: Any, arm: int, budget: float) -> float:
-        return self.mean(arm) + math.sqrt(0.5 * budget / self.weights[arm])
+    def steepness(self: Any, arm: int, mean: float) -> float:
+        return 4.0 * self.weights[arm] * (mean - self.mean(arm))
+
+    def rise(self: Any, arm: int, mean: float, top: float, evidence: float) -> float:
+        return evidence / self.weights[arm]
+
+    def lower(self: Any, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
+        """A response has a weight of at most 1."""
+        return top - math.sqrt(0.5 * budget / (self.weights[arm] + ahead)) if budget > 0.0 else top
 
 
 class WeightedFields(NamedTuple):
@@ -103,6 +110,7 @@ class BinnedFields(NamedTuple):
     counts: Floats  # (arms, bins): responses whose attenuation is in this bin
     slopes: Floats  # (arms, bins): the sum of their attenuations
     weights: Floats  # (arms,): of s^2
+    apart: Integers  # (1,): 1 if the users who come are known, and each of their attenuations has a bin of its own
     scratch: Floats  # (2, MAX_LEVELS): ones and zeros at each level, while many bits are drawn at once
 
 
@@ -116,8 +124,8 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
     >>> curator, rng = BinnedBernoulli.start(2), np.random.default_rng(0)
     >>> for bit in (1.0, 1.0, 0.0):
     ...     curator.add(0, bit, 2.0, rng)
-    >>> round(float(curator.mean(0)), 4), round(float(curator.upper(0, 1.0)), 4)
-    (0.7188, 1.0)
+    >>> round(float(curator.mean(0)), 4), round(float(curator.misfit(0, 0.5) - curator.misfit(0, 0.7188)), 4)
+    (0.7188, 0.1699)
     """
 
     __slots__ = ()
@@ -126,8 +134,8 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
     def start(cls, arms: int, *, bins: int = 12) -> Self:
         """A fresh curator; attenuations from 0 to 1 fall into ``bins`` bins of equal width."""
         cells = np.zeros((3, arms, at_least("bins", bins, 1)))
-        used, places = np.zeros(1, np.int64), np.zeros(bins, np.int64)
-        return cls(False, used, places, cells[0], cells[1], cells[2], np.zeros(arms), np.zeros((2, MAX_LEVELS)))
+        used, places, apart = np.zeros(1, np.int64), np.zeros(bins, np.int64), np.zeros(1, np.int64)
+        return cls(False, used, places, cells[0], cells[1], cells[2], np.zeros(arms), apart, np.zeros((2, MAX_LEVELS)))
 
     def bin(self, slope: float) -> int:
         """The bin of an attenuation."""
@@ -174,6 +182,9 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
         p = attenuate(min(max(line, LOW), HIGH), slope)
         return slope / p if bit > 0.5 else -slope / (1.0 - p)
 
+    def meet(self, slopes: Floats) -> None:
+        self.apart[0] = 1 if len(slopes) > 0 and self.separate(slopes) else 0
+
     def separate(self, slopes: Floats) -> bool:
         """Whether the slack changes as ``change`` says: each of these attenuations has a bin of its own."""
         shared = 0
@@ -189,19 +200,21 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
                 total += n * kl(self.ones[arm, place] / n, attenuate(mean, self.slopes[arm, place] / n))
         return total
 
-    def upper(self, arm: int, budget: float) -> float:
-        """Newton's method from the right: the misfit is convex, and at least 2 W (q - mean)^2 above its least value."""
-        mean = self.mean(arm)
-        most = self.misfit(arm, mean) + budget
-        q = min(mean + math.sqrt(0.5 * budget / self.weights[arm]), HIGH)
-        if self.misfit(arm, q) <= most:
-            return 1.0 if q == HIGH else q
-        for _ in range(STEPS):
-            step = (self.misfit(arm, q) - most) / self.score(arm, q)[0]
-            q -= step
-            if step <= 1e-12 or q <= mean:
-                break
-        return max(q, mean)
+    def steepness(self, arm: int, mean: float) -> float:
+        """The misfit is convex."""
+        return self.score(arm, min(max(mean, LOW), HIGH))[0]
+
+    def rise(self, arm: int, mean: float, top: float, evidence: float) -> float:
+        return math.log((1.0 - mean) / (1.0 - top))
+
+    def lower(self, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
+        """Where each bin has one attenuation, a bit adds its log-likelihood ratio of the new mean and ``top``, or less.
+
+        For a 0 that is at most what it would be with an attenuation of 1, and for a 1 below ``top`` it is negative.
+        """
+        if self.apart[0] == 0 or budget <= evidence:
+            return math.inf
+        return 1.0 - (1.0 - top) * math.exp((budget - evidence) / ahead)
 
 
 class WeightedLaplaceFields(NamedTuple):

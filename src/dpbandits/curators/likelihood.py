@@ -7,7 +7,7 @@ from typing import Any
 
 from dpbandits.numerics import newton_step
 
-__all__ = ["HIGH", "LOW", "STEPS", "MostLikely"]
+__all__ = ["HIGH", "LOW", "MostLikely"]
 
 LOW, HIGH = 1e-9, 1.0 - 1e-9  # estimates of a mean are not closer to 0 and 1 than this
 STEPS = 60  # of Newton's method, or halvings

@@ -98,6 +98,17 @@ class LocalPiecewise(Local, PiecewiseFields):
         off = mean - self.mean(arm)
         return 0.5 * self.counts[arm] * math.log1p(off * off / self.variance(arm))
 
-    def upper(self, arm: int, budget: float) -> float:
-        exponent = min(2.0 * budget / self.counts[arm], 700.0)
-        return self.mean(arm) + math.sqrt(self.variance(arm) * math.expm1(exponent))
+    def steepness(self, arm: int, mean: float) -> float:
+        """The slope rises up to where the distance is the standard deviation, and falls from there."""
+        variance = self.variance(arm)
+        off = min(mean - self.mean(arm), math.sqrt(variance))
+        return self.counts[arm] * off / (variance + off * off)
+
+    def rise(self, arm: int, mean: float, top: float, evidence: float) -> float:
+        return 2.0 * evidence / self.counts[arm]
+
+    def lower(self, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
+        """The sum of the squared distances from the mean, n times the variance, never falls."""
+        n = self.counts[arm] + ahead
+        least = self.variance(arm) * self.counts[arm] / n
+        return top - math.sqrt(least * math.expm1(min(2.0 * budget / n, 700.0))) if budget > 0.0 else top

@@ -93,3 +93,12 @@ class OneByOne(NamedTuple, Generic[Inner]):
 
     def upper(self: Any, arm: int, budget: float) -> float:
         return self.inner.upper(arm, budget)
+
+    def steepness(self: Any, arm: int, mean: float) -> float:
+        return self.inner.steepness(arm, mean)
+
+    def rise(self: Any, arm: int, mean: float, top: float, evidence: float) -> float:
+        return self.inner.rise(arm, mean, top, evidence)
+
+    def lower(self: Any, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
+        return self.inner.lower(arm, top, evidence, budget, ahead)

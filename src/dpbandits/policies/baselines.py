@@ -39,7 +39,7 @@ def kl_ucb(arms: int) -> Parts:
     >>> import dpbandits as dp
     >>> trace = dp.simulate("kl-ucb", arms="0.9,0.6", horizon=1000, runs=10, seed=0)
     >>> round(trace.final_regret.mean())
-    5
+    4
     """
     return Parts(KLUCB.start(arms), Plain.start(arms))
 
@@ -73,6 +73,6 @@ def imed(arms: int) -> Parts:
     >>> import dpbandits as dp
     >>> trace = dp.simulate("imed", arms="0.9,0.6", horizon=1000, runs=10, seed=0)
     >>> round(trace.final_regret.mean())
-    5
+    4
     """
     return Parts(IMED.start(arms), Plain.start(arms))

@@ -1,0 +1,247 @@
+"""IMED in stints, for simulations: on a mean, and on a likelihood."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.imed import IMED
+from dpbandits.agents.likelihood import LikelihoodIMED
+from dpbandits.numerics import corrected, kl, kl_lower_near, kl_upper, positive_log, uncorrected, unit
+from dpbandits.protocols import MARGIN, NO_LINE, Releases
+from dpbandits.types import Floats, Rng
+
+HALF = 0.5  # of the lead of an index that its own growth may cost in a stint
+FARTHEST = 40.0  # leads beyond this one are as good
+
+
+class KeptOfIMED(NamedTuple):
+    """The fields of ``SkippingIMED`` and ``SkippingLikelihood``."""
+
+    imed: Any
+    counts: Floats  # (arms,): the samples for which the next two hold; 0 is none
+    means: Floats  # (arms,)
+    logs: Floats  # (arms,): of the samples
+    least: Floats  # (arms,): the misfit of the mean, where the misfit is known up to a constant; NaN is none
+    tops: Floats  # (arms,): the largest mean for which the next three hold; -1 is none
+    evidence: Floats  # (arms,)
+    penalties: Floats  # (arms,): the evidence with IMED's correction
+    slopes: Floats  # (arms,): the penalty rises nowhere faster between the arm's mean and the largest one
+
+
+class IMEDInStints:
+    """The arm with the least evidence + log n, for as long as it is certain to be that.
+
+    The arm with the largest mean has the index log n. Its rivals' indices are above that as long as its mean is above a
+    line: the largest mean at which a rival's index is log n at the end of the stint. For an arm with a smaller mean, no
+    other index falls while it is played; its own stays below the least of them as long as its mean is above a line.
+
+    What was computed of an arm is kept until it is played. From there, and a bound of the slope, follows a floor of its
+    index for any largest mean. Only arms whose floor does not exclude them are computed again.
+    """
+
+    __slots__ = ()
+
+    def stint(self: Any, releases: Any) -> tuple[int, int, float]:
+        """The arm, for how many rounds, and above which line."""
+        arms = len(self.means)
+        leader = self.leader(releases)
+        top = max(self.means[leader], 0.0)
+        best, least, second = leader, self.index_at(releases, leader, top), math.inf
+        for arm in range(arms):
+            if arm == leader:
+                continue
+            index = self.floor(arm, top)
+            if index <= least + self.rounding(arm):
+                index = self.index_at(releases, arm, top)
+                if index < least or (index == least and arm < best):
+                    best, least, index = arm, index, least
+            second = min(second, index)
+        if second - least <= MARGIN:
+            return best, 1, NO_LINE
+        if self.means[best] >= top:
+            rounds, line = self.leading(releases, best, min(second - least, FARTHEST))
+        else:
+            rounds, line = self.exploring(releases, best, top, second - least)
+        return (best, rounds, line) if line < self.means[best] else (best, 1, NO_LINE)
+
+    def leader(self: Any, releases: Any) -> int:
+        """Look at the arms that were played, and return the first one with the largest mean."""
+        leader = 0
+        for arm in range(len(self.means)):
+            n = releases.samples(arm, 0)
+            if self.counts[arm] != n:
+                self.counts[arm], self.means[arm], self.logs[arm] = n, self.mean(releases, arm), positive_log(n)
+                self.least[arm], self.tops[arm] = math.nan, -1.0
+            if self.means[arm] > self.means[leader]:
+                leader = arm
+        return leader
+
+    def rounding(self: Any, arm: int) -> float:
+        """More than the rounding error of this arm's index."""
+        return MARGIN + 1e-15 * self.counts[arm]
+
+    def floor(self: Any, arm: int, top: float) -> float:
+        """What this arm's index is at least, from where it was last computed."""
+        if self.tops[arm] < 0.0:
+            return -math.inf
+        return max(self.penalties[arm] - self.slopes[arm] * max(self.tops[arm] - top, 0.0), 0.0) + self.logs[arm]
+
+    def index_at(self: Any, releases: Any, arm: int, top: float) -> float:
+        """The index of this arm when the largest mean is ``top``."""
+        if self.tops[arm] != top:
+            evidence = self.against(releases, arm, top) if self.means[arm] < top else 0.0
+            penalty, slope = corrected(evidence, self.imed.correction), 0.0
+            if 0.0 < penalty < math.inf:
+                steepness = max(self.steepness(releases, arm, top), 0.0)  # rounding
+                slope = steepness * (1.0 - self.imed.correction / (1.0 + evidence))
+            self.evidence[arm], self.penalties[arm], self.slopes[arm] = evidence, penalty, slope
+            self.tops[arm] = top if penalty < math.inf else -1.0
+        return self.penalties[arm] + self.logs[arm]
+
+    def leading(self: Any, releases: Any, leader: int, lead: float) -> tuple[int, float]:
+        """For how long to play the arm with the largest mean, and above which line; ``lead`` is its index's."""
+        n, top = self.counts[leader], self.means[leader]
+        rounds = int(n * math.expm1(HALF * lead))
+        if rounds < 2:
+            return 1, NO_LINE
+        own = positive_log(n + rounds) + MARGIN
+        line = 0.0
+        for arm in range(len(self.means)):
+            if arm != leader:
+                line = max(line, self.reaching(releases, arm, own, top))
+        return rounds, line + MARGIN
+
+    def reaching(self: Any, releases: Any, arm: int, own: float, top: float) -> float:
+        """A largest mean at which this arm's index is at least ``own``; ``top`` where no smaller one is known."""
+        mean, needed = self.means[arm], own + self.rounding(arm) - self.logs[arm]
+        if needed <= 0.0:
+            return mean
+        if self.tops[arm] < 0.0 or self.penalties[arm] < needed:
+            self.index_at(releases, arm, top)
+        if self.penalties[arm] == math.inf:
+            return self.root(arm, uncorrected(needed, self.imed.correction))
+        if self.penalties[arm] < needed or self.slopes[arm] == 0.0:
+            return top
+        return max(mean, self.tops[arm] - (self.penalties[arm] - needed) / self.slopes[arm])
+
+    def exploring(self: Any, releases: Any, arm: int, top: float, lead: float) -> tuple[int, float]:
+        """For how long to play an arm with a smaller mean, and above which line."""
+        n, evidence = self.counts[arm], self.evidence[arm]
+        rise = self.rise(releases, arm, top) + 1.0 / n  # of its index in a round
+        rounds = int(min(HALF * lead / rise, 1e15))
+        if rounds < 2:
+            return 1, NO_LINE
+        more = lead + self.logs[arm] - positive_log(n + rounds) - self.rounding(arm)  # or more, with the correction
+        return rounds, self.lower(releases, arm, top, evidence + more, rounds) + MARGIN
+
+
+class SkippingIMED(IMEDInStints, KeptOfIMED):
+    """IMED in stints. Where the curator's noise has a width, indices change with t, and every choice is made anew.
+
+    >>> from dpbandits.curators import Plain
+    >>> agent, curator, rng = SkippingIMED.start(IMED.start(2)), Plain.start(2), np.random.default_rng(0)
+    >>> curator.counts[:], curator.sums[:] = 1000, (100.0, 900.0)
+    >>> arm, stint, line = agent.act(curator, 2001, rng)
+    >>> arm, stint > 10**6, round(float(line), 3)
+    (1, True, 0.704)
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def start(cls, imed: IMED) -> Self:
+        """A fresh agent with the choices of ``imed``."""
+        return cls(imed, *np.zeros((8, imed.arms)))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        imed = self.imed
+        confidence = imed.alpha * positive_log(t)
+        arm = first_unready(releases, imed.arms, t, confidence)
+        if arm < imed.arms:
+            return arm, 1, NO_LINE
+        for arm in range(imed.arms):
+            if releases.width(arm, confidence, 0) > 0.0:
+                return imed.act(releases, t, rng)
+        arm, rounds, line = self.stint(releases)
+        if first_unready(releases, imed.arms, t, imed.alpha * positive_log(t + rounds - 1)) < imed.arms:
+            return arm, 1, NO_LINE
+        return arm, rounds, line
+
+    def mean(self, releases: Releases, arm: int) -> float:
+        """The released mean, clipped to [0, 1]."""
+        return unit(releases.mean(arm))
+
+    def against(self, releases: Releases, arm: int, top: float) -> float:
+        """The evidence against the arm's mean being ``top``."""
+        return self.counts[arm] * kl(self.means[arm], top)
+
+    def steepness(self, releases: Releases, arm: int, top: float) -> float:
+        """The slope of the evidence at ``top``, which is the largest up to there: evidence is convex."""
+        return self.counts[arm] * (top - self.means[arm]) / (top * (1.0 - top))
+
+    def root(self, arm: int, evidence: float) -> float:
+        """The largest mean against which there is this evidence."""
+        return kl_upper(self.means[arm], evidence / self.counts[arm])
+
+    def rise(self, releases: Releases, arm: int, top: float) -> float:
+        """By how much the evidence against ``top`` rises in a round, if the mean stays."""
+        return self.evidence[arm] / self.counts[arm]
+
+    def lower(self, releases: Releases, arm: int, top: float, most: float, rounds: int) -> float:
+        """What the mean must stay above in so many rounds for the evidence against ``top`` to be at most ``most``."""
+        n = self.counts[arm]
+        return kl_lower_near(self.means[arm], top, self.evidence[arm] / n, most / (n + rounds))
+
+
+class SkippingLikelihood(IMEDInStints, KeptOfIMED):
+    """IMED on a likelihood in stints.
+
+    >>> from dpbandits.curators import WeightedBernoulli
+    >>> agent, curator = SkippingLikelihood.start(LikelihoodIMED.start(2)), WeightedBernoulli.start(2)
+    >>> curator.weights[:], curator.sums[:] = 1000.0, (100.0, 900.0)
+    >>> arm, stint, line = agent.act(curator, 2001, np.random.default_rng(0))
+    >>> arm, stint > 10**6, round(float(line), 3)
+    (1, True, 0.506)
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def start(cls, likelihood: LikelihoodIMED) -> Self:
+        """A fresh agent with the choices of ``likelihood``."""
+        return cls(likelihood, *np.zeros((8, len(likelihood.means))))
+
+    def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
+        arms = len(self.means)
+        arm = first_unready(releases, arms, t, positive_log(t))
+        return self.stint(releases) if arm == arms else (arm, 1, NO_LINE)
+
+    def mean(self, releases: Any, arm: int) -> float:
+        """The released mean."""
+        return releases.mean(arm)
+
+    def against(self, releases: Any, arm: int, top: float) -> float:
+        """The evidence against the arm's mean being ``top``."""
+        if math.isnan(self.least[arm]):
+            self.least[arm] = releases.misfit(arm, self.means[arm])
+        return max(releases.misfit(arm, top) - self.least[arm], 0.0)
+
+    def steepness(self, releases: Any, arm: int, top: float) -> float:
+        """The evidence rises nowhere faster between the arm's mean and ``top``."""
+        return releases.steepness(arm, top)
+
+    def root(self, arm: int, evidence: float) -> float:
+        """Nothing is known where evidence is infinite."""
+        return math.inf
+
+    def rise(self, releases: Any, arm: int, top: float) -> float:
+        """By how much the evidence against ``top`` may rise in a round."""
+        return releases.rise(arm, self.means[arm], top, self.evidence[arm])
+
+    def lower(self, releases: Any, arm: int, top: float, most: float, rounds: int) -> float:
+        """What the mean must stay above in so many rounds for the evidence against ``top`` to be at most ``most``."""
+        return releases.lower(arm, top, self.evidence[arm], most, rounds)

@@ -1,0 +1,116 @@
+"""KL-UCB in stints, for simulations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.kl_ucb import KLUCB
+from dpbandits.numerics import kl, kl_lower_near, kl_upper, positive_log, unit
+from dpbandits.protocols import MARGIN, NO_LINE, Releases
+from dpbandits.types import Floats, Rng
+
+SHARE = 0.25  # of the leader's lead that a stint may use up
+
+
+class SkippingKLUCB(NamedTuple):
+    """KL-UCB in stints: the leader stays ahead while its mean is above a line.
+
+    The ceiling is what no rival's index exceeds at the end of the stint. The leader's index is above it as long as its
+    mean p has n kl(p, ceiling) < L, with the n of the end and the L of the start: the line is the least such p. Where
+    the curator's noise has a width, every choice is made anew.
+
+    What was computed of an arm is kept until it is played. Its index is a concave function of L, so the tangent where
+    it was last computed is a ceiling of it. Only arms whose ceiling does not exclude them are computed again.
+
+    >>> from dpbandits.curators import Plain
+    >>> agent, curator, rng = SkippingKLUCB.start(KLUCB.start(2)), Plain.start(2), np.random.default_rng(0)
+    >>> curator.counts[:], curator.sums[:] = 1000, (100.0, 900.0)
+    >>> arm, stint, line = agent.act(curator, 2001, rng)
+    >>> arm, stint, round(float(line), 3)
+    (1, 13707, 0.147)
+    """
+
+    kl_ucb: KLUCB
+    counts: Floats  # (arms,): the samples for which the next one holds; 0 is none
+    means: Floats  # (arms,): clipped to [0, 1]
+    levels: Floats  # (arms,): the L for which the next two hold; 0 is none
+    indices: Floats  # (arms,)
+    rises: Floats  # (arms,): of the index, as a function of L
+
+    @classmethod
+    def start(cls, kl_ucb: KLUCB) -> Self:
+        """A fresh agent with the choices of ``kl_ucb``."""
+        return cls(kl_ucb, *np.zeros((5, kl_ucb.arms)))
+
+    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+        kl_ucb = self.kl_ucb
+        level = kl_ucb.alpha * positive_log(t)
+        arm = first_unready(releases, kl_ucb.arms, t, level)
+        if arm < kl_ucb.arms:
+            return arm, 1, NO_LINE
+        for arm in range(kl_ucb.arms):
+            if level <= 0.0 or releases.width(arm, level, 0) > 0.0:
+                return kl_ucb.act(releases, t, rng)
+        leader, second = self.look(releases, level)
+        rounds = self.rounds(leader, t, level, self.indices[leader] - second)
+        later = kl_ucb.alpha * positive_log(t + rounds - 1)
+        if rounds < 2 or first_unready(releases, kl_ucb.arms, t, later) < kl_ucb.arms:
+            return leader, 1, NO_LINE
+        line = self.line(leader, level / releases.samples(leader, rounds - 1), later)
+        return (leader, rounds, line) if line < self.means[leader] else (leader, 1, NO_LINE)
+
+    def look(self, releases: Releases, level: float) -> tuple[int, float]:
+        """The first arm with the largest index, and what no other index exceeds."""
+        arms = self.kl_ucb.arms
+        best = 0
+        for arm in range(arms):
+            n = releases.samples(arm, 0)
+            if self.counts[arm] != n:
+                self.counts[arm], self.means[arm], self.levels[arm] = n, unit(releases.mean(arm)), 0.0
+                self.solve(arm, level)
+            if self.indices[arm] > self.indices[best]:
+                best = arm
+        self.solve(best, level)
+        second = -1.0
+        for arm in range(arms):
+            if arm == best:
+                continue
+            index = self.ceiling(arm, level)
+            if index >= self.indices[best] - MARGIN:
+                index = self.solve(arm, level)
+                if index > self.indices[best] or (index == self.indices[best] and arm < best):
+                    best, index = arm, self.indices[best]
+            second = max(second, index)
+        return best, second
+
+    def solve(self, arm: int, level: float) -> float:
+        """The index of this arm at this L."""
+        if self.levels[arm] != level:
+            mean, n = self.means[arm], self.counts[arm]
+            index = kl_upper(mean, level / n)
+            self.levels[arm], self.indices[arm] = level, index
+            self.rises[arm] = index * (1.0 - index) / (n * (index - mean)) if index > mean else 0.0
+        return self.indices[arm]
+
+    def ceiling(self, arm: int, level: float) -> float:
+        """What this arm's index does not exceed at this L, from where it was last computed."""
+        return self.indices[arm] + self.rises[arm] * (level - self.levels[arm])
+
+    def rounds(self, leader: int, t: int, level: float, lead: float) -> int:
+        """For how many rounds the leader, which has this lead, may stay ahead if its mean stays as well."""
+        fall = self.rises[leader] * level / self.counts[leader]  # of its index in a round
+        for arm in range(self.kl_ucb.arms):
+            if arm != leader:
+                fall = max(fall, self.rises[arm] * self.kl_ucb.alpha / t)
+        return int(min(SHARE * lead / fall, 1e15)) if fall > 0.0 else 1
+
+    def line(self, leader: int, budget: float, later: float) -> float:
+        """The least mean with which the leader's index, of this divergence, exceeds all others at L = ``later``."""
+        mean, ceiling = self.means[leader], 0.0
+        for arm in range(self.kl_ucb.arms):
+            if arm != leader:
+                ceiling = max(ceiling, self.ceiling(arm, later))
+        return kl_lower_near(mean, ceiling + MARGIN, kl(mean, ceiling + MARGIN), budget) + MARGIN
