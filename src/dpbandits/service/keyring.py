@@ -18,12 +18,13 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from dpbandits.errors import InputError
 
-__all__ = ["Keyring", "Signer", "alone", "replace_secrets", "signer"]
+__all__ = ["TAG", "Keyring", "Signer", "alone", "replace_secrets", "signer", "token_signer"]
 
 FORMAT = 1
 TOKEN_KEYS_KEPT = 8  # older tokens than those of the last eight keys are no longer read
 NONCE = 12
 USER = 16  # bytes of a pseudonym
+TAG = 16  # bytes of the code that signs a token
 
 
 Signer = Callable[[bytes], bytes]
@@ -51,6 +52,22 @@ def signer(key: bytes) -> Signer:
     return sign
 
 
+def token_signer(key: bytes) -> Signer:
+    """BLAKE2s with a key (RFC 7693), a code of 16 bytes: half of the time that HMAC takes, and a list has 1000 tokens.
+
+    >>> len(token_signer(b"k" * 32)(b"text")), token_signer(b"k" * 32)(b"text") == token_signer(b"l" * 32)(b"text")
+    (16, False)
+    """
+    begin = hashlib.blake2s(key=key, digest_size=TAG).copy
+
+    def sign(message: bytes) -> bytes:
+        code = begin()
+        code.update(message)
+        return code.digest()
+
+    return sign
+
+
 class Keyring:
     """Three secrets: token keys, which rotate; the key that turns users into pseudonyms; the key that seals states.
 
@@ -64,7 +81,7 @@ class Keyring:
 
     def __init__(self, record: dict[str, Any]) -> None:
         self._record = record
-        self.signers = {int(one["id"]): signer(bytes.fromhex(one["secret"])) for one in record["tokens"]}
+        self.signers = {int(one["id"]): token_signer(bytes.fromhex(one["secret"])) for one in record["tokens"]}
         self.newest = int(record["tokens"][-1]["id"])
         self._users = signer(bytes.fromhex(record["users"]))
         self._seal = ChaCha20Poly1305(bytes.fromhex(record["seal"]))

@@ -9,11 +9,10 @@ from hmac import compare_digest
 
 import msgspec
 
-from dpbandits.service.keyring import Keyring
+from dpbandits.service.keyring import TAG, Keyring
 
 __all__ = ["Token", "read", "write", "write_each"]
 
-TAG = 16  # bytes of the HMAC-SHA256 that are sent
 _TO_URL, _TO_PLAIN = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 _HEAD = struct.Struct(">BIIHHBQqB")
 _AFTER = _HEAD.size
@@ -54,7 +53,7 @@ def write_each(token: Token, items: Iterable[int], keys: Keyring) -> Iterator[st
     sign = keys.signers[keys.newest]
     for item in items:
         body = before + item.to_bytes(4, "big") + after
-        yield b2a_base64(sign(body)[:TAG] + body, newline=False).rstrip(b"=").translate(_TO_URL).decode()
+        yield b2a_base64(sign(body) + body, newline=False).rstrip(b"=").translate(_TO_URL).decode()
 
 
 def read(texts: Sequence[str], keys: Keyring) -> list[Token | None]:
@@ -67,7 +66,7 @@ def read(texts: Sequence[str], keys: Keyring) -> list[Token | None]:
     try:
         contents = [a2b_base64(text.encode("ascii").translate(_TO_PLAIN) + b"===") for text in texts]
         bodies = [content[TAG:] for content in contents]
-        signed = [signers[body[0]](body)[:TAG] for body in bodies]
+        signed = [signers[body[0]](body) for body in bodies]
     except (ValueError, IndexError, KeyError):  # no base64, too short, an unknown key
         ours = False
     else:
