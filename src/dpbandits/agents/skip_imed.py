@@ -104,8 +104,8 @@ class IMEDInStints:
 
     def leading(self: Any, releases: Any, leader: int, lead: float) -> tuple[int, float]:
         """For how long to play the arm with the largest mean, and above which line; ``lead`` is its index's."""
-        n, top = self.counts[leader], self.means[leader]
-        rounds = int(n * math.expm1(HALF * lead))
+        n, top, growth = self.counts[leader], self.means[leader], HALF * lead
+        rounds = int(n * math.expm1(growth)) if growth > 1.0 or n * growth > 1.0 else 1  # e^x - 1 < 2x up to 1
         if rounds < 2:
             return 1, NO_LINE
         own = positive_log(n + rounds) + MARGIN
@@ -167,7 +167,7 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
             if releases.width(arm, confidence, 0) > 0.0:
                 return imed.act(releases, t, rng)
         arm, rounds, line = self.stint(releases)
-        if first_unready(releases, imed.arms, t, imed.alpha * positive_log(t + rounds - 1)) < imed.arms:
+        if rounds > 1 and first_unready(releases, imed.arms, t, imed.alpha * positive_log(t + rounds - 1)) < imed.arms:
             return arm, 1, NO_LINE
         return arm, rounds, line
 
