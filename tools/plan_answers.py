@@ -1,6 +1,6 @@
 """Write the table of docs/howto/plan.md that compares the answers of the four papers' policies with those of all.
 
-Usage: ``python tools/plan_answers.py``; it takes about five minutes on one core.
+Usage: ``python tools/plan_answers.py``; it takes about a minute.
 """
 
 from __future__ import annotations
