@@ -143,7 +143,7 @@ def _runs(name: str, horizon: int, *, plain: bool = False, arms: str = ARMS, run
         policy = lookup.sample(name, arms=count, horizon=horizon)
         if plain:
             return OneByOne(policy.curator), policy.agent
-        return policy.curator, skip_ahead(policy.agent)
+        return policy.curator, skip_ahead(policy.agent, policy.curator)
 
     return _seconds(environment, parts, horizon, runs)
 

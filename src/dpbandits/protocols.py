@@ -8,7 +8,7 @@ plain Python and compiled, bit for bit, so they keep to scalar arithmetic, ``mat
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -121,6 +121,7 @@ class Likelihood(Releases, Protocol):
         """Whether the released mean is at least this; it may be known without computing the released mean."""
 
 
+@runtime_checkable
 class Foreseeable(Likelihood, Protocol):
     """A likelihood of which the curator also tells what may become of it: simulations are quicker by that."""
 
@@ -131,8 +132,9 @@ class Foreseeable(Likelihood, Protocol):
         """About what the next response may add to this evidence against ``top``; ``mean`` is the released mean."""
 
     def lower(self, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
-        """A line: while the released mean is above it, the evidence against ``top``, which is ``evidence`` now, is at
-        most ``budget``, in the next ``ahead`` rounds. Infinity where nothing is certain.
+        """A line: in the next ``ahead`` rounds, while the released mean is above it, the evidence is within the budget.
+
+        That is the evidence against ``top``, which is ``evidence`` now. Infinity where nothing is certain.
         """
 
 

@@ -65,7 +65,8 @@ def pulls_of_runs(make: Callable[[], Policy], means: list[float], rounds: int) -
 def test_pulls_have_the_exact_distribution(make: Callable[[], Policy], chance: Callable[[float], float]) -> None:
     """Chi-square of 20 000 skipping runs against the distribution enumerated over all 2^12 reward sequences."""
     means = [0.8, 0.3]
-    assert skip_ahead(make().agent) is not make().agent
+    policy = make()
+    assert skip_ahead(policy.agent, policy.curator) is not policy.agent
     exact: dict[tuple[int, ...], float] = {}
     for pulls, weight in paths(make(), [chance(p) for p in means], ROUNDS):
         exact[pulls] = exact.get(pulls, 0.0) + weight

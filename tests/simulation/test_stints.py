@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpbandits.agents import skip_ahead
-from dpbandits.curators import BinnedBernoulli, LocalPiecewise, WeightedBernoulli, WeightedLaplace
+from dpbandits.agents import LikelihoodIMED, skip_ahead
+from dpbandits.curators import BinnedBernoulli, LocalPiecewise, Plain, RunningSum, WeightedBernoulli, WeightedLaplace
 from dpbandits.environments import Arms, Bernoulli, parse_levels
 from dpbandits.environments.population import users_of
 from dpbandits.numerics import kl, kl_lower, kl_lower_near
 from dpbandits.parts import in_plain_python
 from dpbandits.policies import lookup
+from dpbandits.policies.policy import Parts, published
 from dpbandits.protocols import NO_LINE
+from dpbandits.simulation import simulate
 
 PROBLEMS = {
     "clicks": "0.036,0.03,0.03,0.03,0.03",
@@ -31,7 +33,7 @@ LEVELS = ["choice(0,0.2,1,2,100)", "choice(1,1.01,5)", "clipped_normal(1,1,4)"] 
 
 def skips(name: str) -> bool:
     policy = lookup.sample(name)
-    return policy.curator.others_stand and skip_ahead(policy.agent) is not policy.agent
+    return skip_ahead(policy.agent, policy.curator) is not policy.agent
 
 
 @pytest.mark.parametrize("before", [1, 5000])
@@ -47,7 +49,7 @@ def test_a_stint_stands_while_the_mean_is_above_its_line(name: str, problem: str
         policy.curator.absorb(environment, arm, before, NO_LINE, rng, rng)
     curator: Any = in_plain_python(policy.curator)
     agent: Any = in_plain_python(policy.agent)
-    skipping: Any = in_plain_python(skip_ahead(policy.fresh().agent))
+    skipping: Any = in_plain_python(skip_ahead(policy.fresh().agent, policy.curator))
     chosen, end, line = 0, 0, NO_LINE
     for t in range(arms * before + 1, arms * before + 401):
         if t >= end or (line > NO_LINE and curator.mean(chosen) <= line):
@@ -80,7 +82,7 @@ def test_evidence_is_what_the_curator_foresaw(name: str) -> None:
         evidence, step = misfits[50] - misfits[0], (top - mean) / 50
         steepest = max(right - left for left, right in pairwise(misfits))
         assert steepest <= curator.steepness(0, top) * step + 1e-9
-        assert curator.steepness(0, top) * step <= 3 * steepest + 1e-9  # and not much less steep
+        assert curator.steepness(0, top) * step <= 3 * steepest + 1e-9  # and it does not say much more
         ahead, budget = int(rng.integers(2, 50)), evidence + rng.exponential()
         line = curator.lower(0, top, evidence, budget, ahead)
         for _ in range(ahead):
@@ -93,6 +95,45 @@ def test_evidence_is_what_the_curator_foresaw(name: str) -> None:
     assert lasted > 500
 
 
+class OwnLikelihood(Plain):
+    """A user's curator that is a ``protocols.Likelihood``, and no more."""
+
+    __slots__ = ()
+
+    def misfit(self, arm: int, mean: float) -> float:
+        off = mean - self.mean(arm)
+        return 2.0 * self.counts[arm] * off * off
+
+
+@published("nobody yet")
+def own_likelihood(arms: int) -> Parts:
+    """IMED on a likelihood of one's own.
+
+    Reference: none.
+    Guarantee: none.
+    """
+    return Parts(LikelihoodIMED.start(arms), OwnLikelihood.start(arms))
+
+
+@published("nobody yet")
+def likelihood_of_running_sums(arms: int, *, epsilon: float) -> Parts:
+    """IMED on a likelihood that foresees nothing.
+
+    Reference: none.
+    Guarantee: epsilon-DP.
+    """
+    return Parts(LikelihoodIMED.start(arms), RunningSum.start(arms, epsilon=epsilon))
+
+
+@pytest.mark.parametrize(("policy", "more"), [(own_likelihood, {}), (likelihood_of_running_sums, {"epsilon": 1.0})])
+def test_a_likelihood_that_foresees_nothing_is_played_round_by_round(policy: Any, more: dict[str, float]) -> None:
+    made = policy(2, **more)
+    assert skip_ahead(made.agent, made.curator) is made.agent
+    settings: dict[str, Any] = {"arms": "0.9,0.6", "horizon": 300, "runs": 2, **more}
+    compiled, plain = (simulate(policy, engine=engine, **settings) for engine in ("compiled", "python"))
+    assert np.array_equal(compiled.pulls, plain.pulls)
+
+
 def test_bins_that_several_attenuations_share_foresee_nothing() -> None:
     curator, rng = BinnedBernoulli.start(1), np.random.default_rng(0)
     for levels, sure in ((LEVELS[0], True), (LEVELS[1], False), (LEVELS[2], False)):
@@ -101,7 +142,7 @@ def test_bins_that_several_attenuations_share_foresee_nothing() -> None:
 
 
 def test_the_nearby_root_is_not_below_the_root() -> None:
-    """And it is close to it where the divergence is close to the budget; no divergence is that of a larger one."""
+    """It is close to the root where the divergence is close to the budget, and q where the budget is smaller."""
     rng = np.random.default_rng(0)
     for _ in range(2000):
         p, q = np.sort(rng.random(2)).tolist()

@@ -20,16 +20,15 @@ from dpbandits.agents.kl_ucb import KLUCB
 from dpbandits.agents.lazy import CoveringUCB, LazyUCB
 from dpbandits.agents.likelihood import LikelihoodIMED
 from dpbandits.agents.skip_imed import SkippingIMED, SkippingLikelihood
-from dpbandits.agents.skip_kl_ucb import SkippingKLUCB
+from dpbandits.agents.skip_kl_ucb import SHARE, SkippingKLUCB
 from dpbandits.agents.ucb import UCB
 from dpbandits.numerics import positive_log
-from dpbandits.protocols import MARGIN, NO_LINE, Agent, Releases
+from dpbandits.protocols import MARGIN, NO_LINE, Agent, Curator, Foreseeable, Releases
 from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingLazy", "SkippingLikelihood", "SkippingUCB", "skip_ahead"]
 
 SHORTEST = 4  # rounds of a stint with a line: a longer stint lowers the line, a shorter one asks more often
-SHARE = 0.25  # the share of the leader's lead that a stint may use up
 KEPT = 0.9  # the share of the last computed lead below which all rivals are computed again
 LONGEST = 1 << 40
 
@@ -46,14 +45,24 @@ class _Indexed(Agent, Protocol):
 Lazily = TypeVar("Lazily", bound=_Indexed)
 
 
-def skip_ahead(agent: Agent) -> Agent:
+def skip_ahead(agent: Agent, curator: Curator) -> Agent:
     """An agent with the same choices in longer stints; the agent itself where no such proof is written.
 
-    >>> type(skip_ahead(UCB.start(2))).__name__
+    The proofs need a curator whose other releases stand while an arm is played, and on a likelihood, one that is
+    ``protocols.Foreseeable``.
+
+    >>> from dpbandits.curators import BatchLikelihood, Plain
+    >>> type(skip_ahead(UCB.start(2), Plain.start(2))).__name__
     'SkippingUCB'
+    >>> type(skip_ahead(LikelihoodIMED.start(2), BatchLikelihood.start(2, epsilon=1.0))).__name__
+    'LikelihoodIMED'
     """
     start = SKIPPING.get(type(agent))
-    return agent if start is None else start(agent)
+    if start is None or not curator.others_stand:
+        return agent
+    if isinstance(agent, LikelihoodIMED) and not isinstance(curator, Foreseeable):
+        return agent
+    return start(agent)
 
 
 class SkippingUCB(NamedTuple):

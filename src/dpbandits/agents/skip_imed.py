@@ -11,7 +11,7 @@ from dpbandits.agents.exploring import first_unready
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.likelihood import LikelihoodIMED
 from dpbandits.numerics import corrected, kl, kl_lower_near, kl_upper, positive_log, uncorrected, unit
-from dpbandits.protocols import MARGIN, NO_LINE, Releases
+from dpbandits.protocols import MARGIN, NO_LINE, Foreseeable, Releases
 from dpbandits.types import Floats, Rng
 
 HALF = 0.5  # of the lead of an index that its own growth may cost in a stint
@@ -220,17 +220,17 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
         arm = first_unready(releases, arms, t, positive_log(t))
         return self.stint(releases) if arm == arms else (arm, 1, NO_LINE)
 
-    def mean(self, releases: Any, arm: int) -> float:
+    def mean(self, releases: Foreseeable, arm: int) -> float:
         """The released mean."""
         return releases.mean(arm)
 
-    def against(self, releases: Any, arm: int, top: float) -> float:
+    def against(self, releases: Foreseeable, arm: int, top: float) -> float:
         """The evidence against the arm's mean being ``top``."""
         if math.isnan(self.least[arm]):
             self.least[arm] = releases.misfit(arm, self.means[arm])
         return max(releases.misfit(arm, top) - self.least[arm], 0.0)
 
-    def steepness(self, releases: Any, arm: int, top: float) -> float:
+    def steepness(self, releases: Foreseeable, arm: int, top: float) -> float:
         """The evidence rises nowhere faster between the arm's mean and ``top``."""
         return releases.steepness(arm, top)
 
@@ -238,10 +238,10 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
         """Nothing is known where evidence is infinite."""
         return math.inf
 
-    def rise(self, releases: Any, arm: int, top: float) -> float:
+    def rise(self, releases: Foreseeable, arm: int, top: float) -> float:
         """By how much the evidence against ``top`` may rise in a round."""
         return releases.rise(arm, self.means[arm], top, self.evidence[arm])
 
-    def lower(self, releases: Any, arm: int, top: float, most: float, rounds: int) -> float:
+    def lower(self, releases: Foreseeable, arm: int, top: float, most: float, rounds: int) -> float:
         """What the mean must stay above in so many rounds for the evidence against ``top`` to be at most ``most``."""
         return releases.lower(arm, top, self.evidence[arm], most, rounds)

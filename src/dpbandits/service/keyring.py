@@ -55,6 +55,8 @@ def signer(key: bytes) -> Signer:
 def token_signer(key: bytes) -> Signer:
     """BLAKE2s with a key (RFC 7693), a code of 16 bytes: half of the time that HMAC takes, and a list has 1000 tokens.
 
+    Pseudonyms are still made with HMAC, so that those in a database stand for the same users.
+
     >>> len(token_signer(b"k" * 32)(b"text")), token_signer(b"k" * 32)(b"text") == token_signer(b"l" * 32)(b"text")
     (16, False)
     """

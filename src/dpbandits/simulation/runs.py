@@ -128,8 +128,7 @@ def _parts(simulation: Simulation) -> tuple[Any, ...]:
     policy, environment = simulation.policy, simulation.environment
     curator = copied(policy.curator)
     if simulation.delay is None:
-        agent = skip_ahead(policy.agent) if curator.others_stand else policy.agent
-        return environment, curator, copied(agent)
+        return environment, curator, copied(skip_ahead(policy.agent, curator))
     desk = Desk.start(policy.arms, by_stint=curator.by_stint, window=simulation.window or math.inf)
     releases = seen(policy, curator, desk)
     return environment, releases, curator, copied(policy.agent), desk, simulation.delay

@@ -69,7 +69,7 @@ def player(policy: Policy, environment: Any, *, skipping: bool = True, bulk: boo
     """
 
     def parts(policy: Policy, environment: Any) -> tuple[Any, Any, Any]:
-        agent: Any = skip_ahead(policy.agent) if skipping and policy.curator.others_stand else policy.agent
+        agent: Any = skip_ahead(policy.agent, policy.curator) if skipping else policy.agent
         return environment, policy.curator if bulk else OneByOne(policy.curator), agent
 
     run = compiled.compiled(loop.play, *parts(policy, environment)) if quick else loop.play

@@ -38,7 +38,7 @@ def compiled_run_is_the_python_run(case: Case) -> None:
 def stints_are_what_asking_every_round_gives(case: Case) -> None:
     """On one stream of rewards, an agent that proves how long its choices stand chooses as one that is always asked."""
     policy = case.policy()
-    if skip_ahead(policy.agent) is policy.agent or not policy.curator.others_stand:
+    if skip_ahead(policy.agent, policy.curator) is policy.agent:
         return
     environment = case.environment()
     players = [player(policy, environment, skipping=skipping, bulk=False) for skipping in (True, False)]
