@@ -50,7 +50,9 @@ def of_the_readme() -> str:
 
 
 def test_the_experiment_with_curl(server: Server) -> None:
-    script = re.search(r"```sh\n(curl.*?)```", (ROOT / "docs" / "howto" / "deploy.md").read_text(), flags=re.DOTALL)
+    script = re.search(
+        r"```sh\n(until curl.*?)```", (ROOT / "docs" / "howto" / "deploy.md").read_text(), flags=re.DOTALL
+    )
     assert script is not None
     made, told, summary, ledger = typed(script[1], server)
     assert made["name"] == "shop"

@@ -11,6 +11,9 @@ import pytest
 from calls import create, decide, folded, read, respond
 from starlette.testclient import TestClient
 
+from dpbandits.curators import interval
+from dpbandits.curators.intervals import interval_of_any_stint
+from dpbandits.service.estimates import estimate
 from dpbandits.service.evidence import converged
 from dpbandits.service.experiment import Experiment, Settings
 from dpbandits.service.health import findings
@@ -143,3 +146,15 @@ def test_shares_of_many_decisions_come_from_minutes(embedded: TestClient, monkey
     assert coarse["step_seconds"] == 60
     assert fine["step_seconds"] == 1
     assert [sum(row) for row in coarse["decisions"]] == [sum(row) for row in fine["decisions"]]
+
+
+def test_the_interval_of_an_estimate_holds_where_stints_close_early() -> None:
+    """A stint that closes at a deadline has another length than was planned: the releases share the error."""
+    experiment, state, _ = played("adap-ucb", (0.9, 0.1), 400, seed=0)
+    for arm in range(2):
+        said = estimate(experiment, state, arm)
+        assert said is not None
+        low, high = said["interval"]
+        ends = interval_of_any_stint(state.curator, arm, 0.05, state.version)
+        assert low <= ends[0] <= ends[1] <= high
+        assert high - low > np.diff(interval(state.curator, arm, 0.05))[0]

@@ -130,7 +130,10 @@ def revoke(id: str, store: str | None, config: str | None) -> None:
 @click.option("--keys", help="File with the server's secrets.  [default: dpbandits.keys]")
 @config_option
 def rotate(keys: str | None, config: str | None) -> None:
-    """Renew the secret that signs tokens. Tokens that are out stay valid; a running server notices within seconds."""
+    """Renew the secret that signs tokens. Tokens that are out stay valid; a running server notices within seconds.
+
+    On several machines, do it on one of them and copy the file to the others.
+    """
     settings = _settings(config, keys=keys)
     from dpbandits.service.keyring import Keyring, alone
 

@@ -93,7 +93,8 @@ class Limiter:
         most = max(2.0 * self.rate, 1.0)
         left, then = self._left.get(client, (most, now))
         left = min(most, left + (now - then) * self.rate)
-        if len(self._left) > self.MOST_CLIENTS:
-            self._left.clear()
+        self._left.pop(client, None)
+        if len(self._left) >= self.MOST_CLIENTS:
+            del self._left[next(iter(self._left))]  # the one that was longest silent
         self._left[client] = (max(left - 1.0, 0.0) if left >= 1.0 else left, now)
         return left >= 1.0

@@ -8,6 +8,7 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
 from typing import Any
 
 import structlog
@@ -45,6 +46,7 @@ HEADERS: list[tuple[bytes, bytes]] = [
 ]
 REFERENCE_HEADERS = [*HEADERS[:-1], (b"content-security-policy", reference.POLICY.encode())]
 JSON = b"application/json"
+_LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 
 
 def app(settings: ServerSettings | None = None, **given: Any) -> App:
@@ -59,8 +61,9 @@ def app(settings: ServerSettings | None = None, **given: Any) -> App:
 class App:
     """One process of the server, as an ASGI app."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, *, served: bool = False) -> None:
         self.service = service
+        self._served = served  # by ``dpbandits serve``, and not mounted in an app that has its own rules
         self.control = control(service)
         self.files = Files(BUILT, demo=service.settings.demo)
         rate = service.settings.rate_limit
@@ -142,13 +145,16 @@ class App:
 
     def _admit(self, scope: Scope, path: str) -> None:
         """Let those in who have a key with the right role, as long as they do not send too much."""
-        valid = self.service.valid
+        guarded = self.service.guarded
         key = None
-        if valid:
-            text = next((v for n, v in scope["headers"] if n == b"authorization"), b"").decode("latin-1")
-            key = access.authenticate(text.removeprefix("Bearer "), valid)
+        if guarded:
+            text = _header(scope, b"authorization").decode("latin-1")
+            key = access.authenticate(text.removeprefix("Bearer "), self.service.valid)
+            scope["dpbandits.key"] = None if key is None else key.id
             scope["dpbandits.who"] = "anonymous" if key is None else f"{key.name} ({key.id})"
-        if path not in OPEN and valid:
+        elif path not in OPEN:
+            self._admit_without_key(scope, path)
+        if path not in OPEN and guarded:
             need = _needed(scope["method"], path)
             if key is None:
                 raise Refusal(
@@ -158,9 +164,21 @@ class App:
             if need not in access.ROLES[key.role]:
                 raise Refusal(403, f"a key with the role {need} is needed; this one has the role {key.role}")
         if self._limiter is not None and path not in OPEN:
-            client = key.id if key else (scope.get("client") or ("unknown",))[0]
-            if not self._limiter.allows(client):
+            address = (scope.get("client") or ("unknown",))[0]
+            whole = key is not None and key.role != "decide"  # many visitors of a page share a key for decisions
+            if not self._limiter.allows(key.id if key and whole else f"{key.id if key else ''} {address}"):
                 raise Refusal(429, f"more than {self._limiter.rate:g} requests a second", headers={"retry-after": "1"})
+
+    def _admit_without_key(self, scope: Scope, path: str) -> None:
+        """No key was ever made: only this machine may ask, and no page that a browser shows from elsewhere."""
+        host = _header(scope, b"host")
+        if self._served and not _is_loopback(host):
+            raise Refusal(403, "without an API key only this machine is served: dpbandits key create makes one")
+        origin = _header(scope, b"origin")
+        if not origin or origin.partition(b"://")[2] == host:
+            return
+        if _needed(scope["method"], path) != "decide" or not self._origins.headers(scope):
+            raise Refusal(403, "pages of another origin are not served: --allow-origin, or an API key")
 
     async def _hot(self, scope: Scope, path: str, receive: Receive, send: _Answered, began: float) -> str | None:
         """Answer one of the hot routes; its name, or None where it is another one."""
@@ -197,6 +215,18 @@ async def _send_file(file: File, scope: Scope, send: Send) -> None:
     await send({"type": "http.response.start", "status": file.code, "headers": file.headers(zipped)})
     content = b"" if scope["method"] == "HEAD" else file.small if zipped else file.content
     await send({"type": "http.response.body", "body": content})
+
+
+def _header(scope: Scope, name: bytes) -> bytes:
+    for other, value in scope["headers"]:
+        if other == name:
+            return bytes(value)
+    return b""
+
+
+@lru_cache(100)
+def _is_loopback(host: bytes) -> bool:
+    return _LOOPBACK.fullmatch(host) is not None
 
 
 def _needed(method: str, path: str) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import random
@@ -20,6 +21,7 @@ import numpy as np
 from dpbandits.service import tokens
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
 from dpbandits.service.keyring import Keyring
+from dpbandits.service.problems import Refusal
 from dpbandits.service.recent import Recent
 from dpbandits.service.state import LiveState
 from dpbandits.service.tokens import Token
@@ -43,6 +45,7 @@ __all__ = [
     "new_decision",
     "said_again",
     "shown",
+    "taken",
 ]  # fmt: skip
 
 #: The level of a decision to which no response is taken.
@@ -157,21 +160,34 @@ def said_again(item: Item, outcome: str, response: int | None, digest: bytes | N
     return CONFLICT if other else DUPLICATED
 
 
-_worker = os.urandom(4).hex()
 _numbers = itertools.count()
-
-
-def new_decision(now: int) -> str:
-    """A name for a decision, unlike all others and growing with time, which keeps the table's index compact."""
-    return f"{now:011x}{next(_numbers) & 0xFFFFF:05x}{_worker}"
+_code = hashlib.blake2s(key=os.urandom(32), digest_size=8)
 
 
 def _renamed() -> None:
-    global _worker
-    _worker = os.urandom(4).hex()
+    global _code
+    _code = hashlib.blake2s(key=os.urandom(32), digest_size=8)
 
 
 os.register_at_fork(after_in_child=_renamed)
+
+
+def new_decision(now: int) -> str:
+    """A name for a decision. Names grow, so that rows are appended to the table's index, and nobody can guess them.
+
+    They end with a keyed code of their number. Random bits for each would give the other thread a turn each time.
+    """
+    number = next(_numbers)
+    code = _code.copy()
+    code.update(number.to_bytes(8, "big"))
+    return f"{now:011x}{number & 0xFFFFF:05x}{code.hexdigest()}"
+
+
+def taken(experiment: Experiment, made: Made, ask: Ask) -> Refusal | None:
+    """The answer to somebody who asks for a decision that was made for another user; None to the same one."""
+    if (made.person or b"") == ask.person:
+        return None
+    return Refusal(409, f"decision is taken: {experiment.name} has one of this name, for another user")
 
 
 def choose(
@@ -190,22 +206,23 @@ def choose(
         likely = None if choices.used else 1.0
         return [Made(experiment.id, name, 0, 1, 0, arm, stint, POLICY, ask.level, made, version, likely, person, True)]
     rows: list[Made] = []
-    alike: tuple[int, int, int, float | None] | None = None
+    alike: tuple[tuple[int, int, int, float | None], bool] | None = None
     first = 0
     version, number = state.version, max(ask.count, 1)
-    silent = silent or ask.level == SILENT or state.over
+    silent = silent or ask.level == SILENT
     item = 0
     while item < number:
-        found = _pick(run, state, ask.person, silent, now, noise, choices)
+        quiet = silent or state.over  # a lease may go beyond the rounds that a policy is made for
+        found = _pick(run, state, ask.person, quiet, now, noise, choices), quiet
         if found != alike:
             if alike is not None:
-                rows.append(_row(run, name, ask, first, item - first, alike, silent, made, version, person))
+                rows.append(_row(run, name, ask, first, item - first, *alike, made, version, person))
             alike, first = found, item
-        elif not (experiment.special or silent):  # the first of a stint may be by chance, and the others are as it
-            item += state.decide_alike(found[0], found[1], number - item - 1, now)
+        elif not (experiment.special or quiet):  # the first of a stint may be by chance, and the others are as it
+            item += state.decide_alike(*found[0][:2], int(min(number - item - 1, state.left)), now)
         item += 1
     assert alike is not None
-    rows.append(_row(run, name, ask, first, number - first, alike, silent, made, version, person))
+    rows.append(_row(run, name, ask, first, number - first, *alike, made, version, person))
     state.served += number
     return rows
 

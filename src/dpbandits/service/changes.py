@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -57,14 +58,14 @@ def _insert(service: Service, connection: Connection, asked: Settings, who: str,
     if connection.execute(sa.select(experiments.c.id).where(experiments.c.name == asked.name)).first():
         raise Refusal(409, f"name is taken: there is an experiment '{asked.name}'", parameter="name")
     draft = Experiment(0, asked, own=service.settings.own_policies, keys=service.keys)
+    draft.check_new()
     if draft.server_draws and service.lasting:
         raise InputError("policy", f"{draft.policy.name} needs a store that keeps what it is given: {service.lasting}")
     if not service.store.embedded and not draft.decided_anywhere:
         raise InputError("policy", f"{draft.policy.name} cannot be decided by several workers: use SQLite")
     row = {"name": asked.name, "settings": asked.model_dump_json(), "status": "running", "created": at}
-    number = connection.execute(
-        sa.insert(experiments).values(**row, added="[]", paused="[]", revision=1).returning(experiments.c.id)
-    ).scalar_one()
+    number = _unused(connection)
+    connection.execute(sa.insert(experiments).values(**row, id=number, added="[]", paused="[]", revision=1))
     experiment = Experiment(
         number, asked, revision=1, created=at / 1000, own=service.settings.own_policies, keys=service.keys
     )
@@ -80,6 +81,14 @@ def _insert(service: Service, connection: Connection, asked: Settings, who: str,
     _log(service, connection, number, who, "create", asked.model_dump(mode="json"))
     made.append(run)
     return experiment.to_json()
+
+
+def _unused(connection: Connection) -> int:
+    """A number for an experiment. It is random: a token of another database must not fit by chance."""
+    while True:
+        number = 1 + secrets.randbelow(2**31 - 1)
+        if connection.execute(sa.select(experiments.c.id).where(experiments.c.id == number)).first() is None:
+            return number
 
 
 async def change(

@@ -22,7 +22,7 @@ from dpbandits.service import changes, reports, timelines
 from dpbandits.service.books import LiveRun
 from dpbandits.service.describe import described
 from dpbandits.service.experiment import NAME, Settings
-from dpbandits.service.export import as_csv, as_parquet
+from dpbandits.service.export import as_csv, as_parquet, pages
 from dpbandits.service.planner import MOST_ROUNDS, STRONG
 from dpbandits.service.problems import Refusal
 from dpbandits.service.reference import reference
@@ -172,7 +172,7 @@ def _reading(api: FastAPI, service: Service) -> None:
     )
     async def export_csv(name: Name) -> StreamingResponse:
         number = (await service.look_up(name)).experiment.id
-        return StreamingResponse(_csv(service, number), media_type="text/csv; charset=utf-8")
+        return StreamingResponse(as_csv(_pages(service, number)), media_type="text/csv; charset=utf-8")
 
     @api.get(
         "/v1/experiments/{name}/export.parquet",
@@ -184,7 +184,8 @@ def _reading(api: FastAPI, service: Service) -> None:
         },
     )
     async def export_parquet(name: Name) -> Response:
-        content = await read(name, as_parquet)
+        number = (await service.look_up(name)).experiment.id
+        content = await asyncio.to_thread(as_parquet, _pages(service, number))
         return Response(content, media_type="application/vnd.apache.parquet")
 
     @api.get(
@@ -194,9 +195,10 @@ def _reading(api: FastAPI, service: Service) -> None:
         response_class=Response,
         responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
     )
-    async def events(name: Name) -> StreamingResponse:
+    async def events(name: Name, request: Request) -> StreamingResponse:
         await service.look_up(name)
-        return StreamingResponse(_events(service, read, name), media_type="text/event-stream")
+        key = request.scope.get("dpbandits.key")
+        return StreamingResponse(_events(service, read, name, key), media_type="text/event-stream")
 
 
 def _choosing(api: FastAPI, service: Service) -> None:
@@ -266,7 +268,7 @@ def _overview(service: Service, numbers: list[int]) -> list[dict[str, Any]]:
 
 def _read(service: Service, number: int, make: Callable[..., Any], *more: Any) -> Any:
     """Read in a transaction of a connection that cannot write."""
-    with service.store.readers.connect() as connection, connection.begin():
+    with service.store.reading() as connection:
         return make(connection, _latest(service, connection, number), *more)
 
 
@@ -275,14 +277,15 @@ def _latest(service: Service, connection: Connection, number: int) -> LiveRun:
     return service.stored(connection, number)
 
 
-def _csv(service: Service, number: int) -> Iterator[bytes]:
-    with service.store.readers.connect() as connection, connection.begin():
-        yield from as_csv(connection, _latest(service, connection, number))
+def _pages(service: Service, number: int) -> Iterator[list[list[Any]]]:
+    with service.store.reading() as connection:
+        run = _latest(service, connection, number)
+    yield from pages(service.store.reading, run)
 
 
-async def _events(service: Service, read: Callable[..., Any], name: str) -> AsyncIterator[bytes]:
+async def _events(service: Service, read: Callable[..., Any], name: str, key: str | None) -> AsyncIterator[bytes]:
     sent = b""
-    while service.ready and not service.stopping:
+    while service.ready and not service.stopping and (not service.guarded or key in service.valid):
         content = msgspec.json.encode(await read(name, reports.summary, service.clock()))
         if content != sent:
             sent = content

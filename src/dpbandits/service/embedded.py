@@ -30,6 +30,7 @@ from dpbandits.service.books import (
     foldable,
     said_again,
     shown,
+    taken,
 )  # fmt: skip
 from dpbandits.service.clock import Clock
 from dpbandits.service.experiment import HOLDOUT, POLICY
@@ -264,7 +265,7 @@ class _Work:
         if ask.decision is not None:
             before = self.asked.get((ask.experiment, ask.decision))
             if before:
-                return shown(experiment, before, books.keys)
+                return taken(experiment, before[0], ask) or shown(experiment, before, books.keys)
         if experiment.status != "running":  # it was paused or stopped meanwhile
             return not_running(experiment)
         made = choose(

@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from dpbandits.curators import LocalBernoulli, interval
-from dpbandits.curators.intervals import noise, spread
+from dpbandits.curators import LocalBernoulli
+from dpbandits.curators.intervals import interval_of_any_stint, noise, spread
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import attenuation, debias
 from dpbandits.numerics import GRID, unit
@@ -34,7 +34,7 @@ def estimate(experiment: Experiment, state: LiveState, arm: int) -> dict[str, An
     if isinstance(curator, LocalBernoulli):
         mean = debias(mean, attenuation(curator.epsilon))
     try:
-        ends: tuple[float, float] | None = interval(curator, arm, MISSED)
+        ends: tuple[float, float] | None = interval_of_any_stint(curator, arm, MISSED, state.version)
     except InputError:
         ends = None
     return _estimated(experiment, mean, ends, curator.samples(arm, 0))

@@ -33,6 +33,8 @@ POLICY, RANDOM, HOLDOUT, SHADOW, REPLACED = range(5)
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MOST_ARMS = 1000
+LEAST_EPSILON = Fraction(1, 10**9)  # below, estimates are not numbers
+SHORTEST_WINDOW = 0.001  # times are in milliseconds
 LARGEST_RESPONSE = 1 << 53  # a public bound; exact noise exceeds it never in practice, a forger might
 EVERYBODY_ANSWERS = "whether a response comes does not depend on the reward"
 
@@ -168,6 +170,14 @@ class Experiment:
         for setting, needed in (("mode", self.shadow), ("holdout", self.holdout > 0)):
             if needed and self.baseline is None:
                 raise InputError("baseline", f"is required by {setting}={getattr(asked, setting)}, got none")
+
+    def check_new(self) -> None:
+        """Refuse what cannot work. It is not asked of experiments that are stored: a server must start with them."""
+        least = min((cost for cost in self.costs if cost), default=LEAST_EPSILON)
+        if least < LEAST_EPSILON:
+            raise InputError("levels" if self.levels else "epsilon", f"must be at least 1e-9, got {float(least):g}")
+        if self.window < SHORTEST_WINDOW:
+            raise InputError("response_window", f"must be at least {SHORTEST_WINDOW:g} seconds, got {self.window:g}")
 
     def value(self, reward: float) -> float:
         """A reward of the central model as the curator takes it: clipped, mapped to [0, 1], on the grid."""

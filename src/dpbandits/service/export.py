@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,26 +17,23 @@ from dpbandits.service.books import SILENT, LiveRun
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
 from dpbandits.service.tables import answers, decisions
 
-__all__ = ["as_csv", "as_parquet"]
+__all__ = ["as_csv", "as_parquet", "pages"]
+
+PAGE = 200  # rows of the table of decisions that are read at once; one may be a lease of 1000
 
 KINDS = {POLICY: "policy", RANDOM: "chance", HOLDOUT: "holdout", SHADOW: "shadow", REPLACED: "replaced"}
 COLUMNS = ("decision", "arm", "chosen_by", "propensity", "version", "made", "level", "received", "outcome", "response")
 
 
-def as_csv(connection: Connection, run: LiveRun) -> Iterator[bytes]:
+def as_csv(pages: Iterable[list[list[Any]]]) -> Iterator[bytes]:
     """As CSV, in pieces."""
-    yield _line(list(COLUMNS))
-    for row in _rows(connection, run):
-        yield _line(row)
+    for page in itertools.chain([[list(COLUMNS)]], pages):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(page)
+        yield text.getvalue().encode()
 
 
-def _line(row: list[Any]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(row)
-    return text.getvalue().encode()
-
-
-def as_parquet(connection: Connection, run: LiveRun) -> bytes:
+def as_parquet(pages: Iterable[list[list[Any]]]) -> bytes:
     """As Parquet, with the same columns."""
     try:
         import pyarrow as pa
@@ -42,7 +41,7 @@ def as_parquet(connection: Connection, run: LiveRun) -> bytes:
     except ImportError:
         raise MissingExtraError("pyarrow", "data") from None
     columns: list[list[Any]] = [[] for _ in COLUMNS]
-    for row in _rows(connection, run):
+    for row in itertools.chain.from_iterable(pages):
         for column, value in zip(columns, row, strict=True):
             column.append(value)
     kinds = [pa.string(), pa.string(), pa.string(), pa.float64(), pa.int64(), pa.float64(), pa.string(), pa.float64(),
@@ -53,33 +52,33 @@ def as_parquet(connection: Connection, run: LiveRun) -> bytes:
     return sink.getvalue()
 
 
-def _rows(connection: Connection, run: LiveRun) -> Iterator[list[Any]]:
-    """The rows, with the values of ``COLUMNS``."""
-    experiment = run.experiment
-    join = sa.and_(
-        answers.c.experiment == decisions.c.experiment,
-        answers.c.decision == decisions.c.decision,
-        answers.c.item >= decisions.c.first,
-        answers.c.item < decisions.c.first + decisions.c["items"],
-    )
-    query = (
-        sa.select(decisions, answers.c.item, answers.c.received, answers.c.outcome, answers.c.response)
-        .select_from(decisions.outerjoin(answers, join))
-        .where(decisions.c.experiment == experiment.id)
-        .order_by(decisions.c.decision, decisions.c.first, answers.c.item)
-    )
-    current: tuple[Any, Any] | None = None
-    answered: dict[int, Any] = {}
-    last: Any = None
-    for row in connection.execution_options(yield_per=1000).execute(query):
-        if (row.decision, row.first) != current:
-            if last is not None:
-                yield from _items(experiment, last, answered)
-            current, answered, last = (row.decision, row.first), {}, row
-        if row.item is not None:
-            answered[row.item] = row
-    if last is not None:
-        yield from _items(experiment, last, answered)
+def pages(opened: Callable[[], AbstractContextManager[Connection]], run: LiveRun) -> Iterator[list[list[Any]]]:
+    """The rows, with the values of ``COLUMNS``. Each page is read in a transaction of its own.
+
+    A reader who is slow, or gone, then holds no connection, and does not keep SQLite's log from being overwritten.
+    """
+    after = ("", -1)
+    while True:
+        with opened() as connection:
+            found, answered = _page(connection, run.experiment.id, after)
+        if not found:
+            return
+        yield [line for row in found for line in _items(run.experiment, row, answered.get(row.decision, {}))]
+        after = (found[-1].decision, found[-1].first)
+
+
+def _page(connection: Connection, number: int, after: tuple[str, int]) -> tuple[list[Any], dict[str, dict[int, Any]]]:
+    """The next rows of the table of decisions, and the answers to them by decision and item."""
+    place = sa.tuple_(decisions.c.decision, decisions.c.first)
+    later = (decisions.c.experiment == number) & (place > sa.tuple_(*map(sa.literal, after)))
+    query = sa.select(decisions).where(later).order_by(decisions.c.decision, decisions.c.first).limit(PAGE)
+    found = list(connection.execute(query))
+    answered: dict[str, dict[int, Any]] = {}
+    if found:
+        named = answers.c.decision.between(found[0].decision, found[-1].decision)
+        for row in connection.execute(sa.select(answers).where((answers.c.experiment == number) & named)):
+            answered.setdefault(row.decision, {})[row.item] = row
+    return found, answered
 
 
 def _items(experiment: Experiment, row: Any, answered: dict[int, Any]) -> Iterator[list[Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import threading
+import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ import structlog
 from dpbandits.exact import SystemNoise
 from dpbandits.service.books import SILENT, Choices, LiveRun, Made, foldable
 from dpbandits.service.embedded import released_rows
-from dpbandits.service.experiment import HOLDOUT
+from dpbandits.service.experiment import HOLDOUT, Experiment
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import where
 from dpbandits.service.rows import DECISIONS, MINUTE, OUTCOMES, SILENT_ONES, Rows
@@ -35,6 +36,16 @@ log = structlog.get_logger("dpbandits")
 LEASE = 0x6470  # the first key of the advisory locks under which experiments are folded
 IDLE = 0.02  # seconds between looks where nothing is to be folded
 MOST_ANSWERS = 5000  # in a fold
+RETRY = 5.0  # seconds until a fold that failed is tried again
+GIVE_UP = (
+    "update answers set folded = true, sealed = null, outcome = 'late' where experiment = %s and not folded",
+    "update decisions set folded = true where experiment = %s and not folded",
+)
+ACTIVE = (
+    "select id, revision from experiments e where status in ('running', 'paused') "
+    "or exists (select from answers where experiment = e.id and not folded) "
+    "or exists (select from decisions where experiment = e.id and not folded)"
+)
 MARK_DECISIONS = (
     "update decisions set folded = true from unnest(%s::text[], %s::int[]) as one(d, f) "
     "where experiment = %s and decision = d and first = f"
@@ -62,6 +73,7 @@ class Folder:
         self._thread = threading.Thread(target=self._run, name="folder", daemon=True)
         self._stopping, self._came = threading.Event(), threading.Event()
         self._leads: dict[int, _Lead] = {}
+        self._failed: dict[int, float] = {}  # until when an experiment whose fold failed is left alone
         self._noise, self._choices = SystemNoise(), Choices()
 
     def start(self) -> None:
@@ -94,24 +106,52 @@ class Folder:
     def _fold_all(self, connection: psycopg.Connection[Any]) -> None:
         while not self._stopping.is_set():
             busy = False
-            for number in self._active(connection):
-                lead = self._leads.get(number) or self._take(connection, number)
-                if lead is not None:
-                    busy |= self._fold(connection, number, lead)
+            active = self._active(connection)
+            self._leave(connection, set(self._leads).difference(active))
+            for number in active:
+                if self._failed.get(number, 0.0) < time.monotonic():
+                    busy |= self._try(connection, number)
             if not busy:
                 self._came.wait(IDLE)
                 self._came.clear()
 
+    def _try(self, connection: psycopg.Connection[Any], number: int) -> bool:
+        """Fold one experiment. Where that fails for a reason of its own, the others go on."""
+        try:
+            lead = self._leads.get(number) or self._take(connection, number)
+            return lead is not None and self._fold(connection, number, lead)
+        except LOST:
+            raise
+        except Exception as error:
+            self._failed[number] = time.monotonic() + RETRY
+            experiment = self.books.runs[number].experiment
+            log.error("cannot fold", experiment=experiment.name, where=where(error))
+            self._leave(connection, {number}.intersection(self._leads))
+            if not experiment.active:  # nothing more is learnt from it, and no reward may stay
+                for statement in GIVE_UP:
+                    connection.execute(statement, (number,))
+            return False
+
     def _active(self, connection: psycopg.Connection[Any]) -> list[int]:
-        found = connection.execute(
-            "select id, revision from experiments where status in ('running', 'paused')"
-        ).fetchall()
+        """The experiments that run, and those that were stopped and for which something came before that."""
+        found = connection.execute(ACTIVE).fetchall()
         for number, revision in found:
             run = self.books.runs.get(number)
             if run is None or run.experiment.revision != revision:
                 with self.books.store.opened() as other:
                     self.books.reload(other, number)
         return [number for number, _ in found]
+
+    def _leave(self, connection: psycopg.Connection[Any], numbers: set[int]) -> None:
+        """Give the right to fold experiments back."""
+        for number in numbers:
+            del self._leads[number]
+            connection.execute("select pg_advisory_unlock(%s, %s)", (LEASE, number))
+            self.books.metrics.leading.set(len(self._leads))
+
+    def _drawn(self, experiment: Experiment) -> int:
+        """How often noise was drawn for an experiment, by the tally."""
+        return 0 if self.books.tally is None else self.books.tally.seen().get(experiment.tallied, 0)
 
     def _take(self, connection: psycopg.Connection[Any], number: int) -> _Lead | None:
         """Become the one who folds an experiment, if nobody else is."""
@@ -138,8 +178,7 @@ class Folder:
             epoch, changed, draws, sealed = cursor.fetchone()  # type: ignore[misc]
             if epoch != lead.epoch:
                 log.warning("no longer leading", experiment=lead.run.experiment.name)
-                del self._leads[number]
-                connection.execute("select pg_advisory_unlock(%s, %s)", (LEASE, number))
+                self._leave(connection, {number})
                 return False
             experiment = self.books.runs[number].experiment
             if changed != lead.run.changed or experiment.revision != lead.run.experiment.revision:
@@ -147,7 +186,8 @@ class Folder:
                 state.thaw(msgspec.json.decode(self.books.keys.unseal(bytes(sealed), experiment.name.encode())))
                 state.deputy = False
                 lead.run = LiveRun(experiment, state, epoch, draws, changed)
-            fold = _Fold(lead.run, cursor, Rows(self.books.clock()), self.books.keys)
+            restored = not experiment.active and self._drawn(experiment) > draws
+            fold = _Fold(lead.run, cursor, Rows(self.books.clock()), self.books.keys, draws=not restored)
             made = fold.do(self._noise, self._choices)
         if made is None:
             return False
@@ -178,8 +218,9 @@ class _Came(NamedTuple):
 class _Fold:
     """One fold: responses, statistics, releases and version in one transaction."""
 
-    def __init__(self, run: LiveRun, cursor: Any, rows: Rows, keys: Keyring) -> None:
+    def __init__(self, run: LiveRun, cursor: Any, rows: Rows, keys: Keyring, *, draws: bool) -> None:
         self.run, self.cursor, self.rows, self.keys = run, cursor, rows, keys
+        self.draws = draws and run.experiment.status != "halted"  # whether noise may be drawn
         self.used: dict[tuple[int, int], int] = {}
 
     def do(self, noise: Any, choices: Any) -> LiveRun | None:
@@ -197,14 +238,16 @@ class _Fold:
         )
         decisions = [Made(*row) for row in self.cursor.fetchall()]
         state = self.run.state.copy()
-        due = state.desk.by_stint and state.desk.asked[0] > 0 and state.desk.closing[0] < self.rows.now
-        if not (answers or decisions or due or (state.desk.by_stint and state.desk.asked[0] == 0 and not state.over)):
+        stints = self.run.experiment.active and state.desk.by_stint
+        due = stints and state.desk.asked[0] > 0 and state.desk.closing[0] < self.rows.now
+        if not (answers or decisions or due or (stints and state.desk.asked[0] == 0 and not state.over)):
             return None
         before = state.version
         for row in decisions:
             self.note(state, row)
         outcomes = [self.outcome(state, _Came(*row), noise) for row in answers]
-        state.open(self.rows.now, noise, choices)
+        if self.run.experiment.active:
+            state.open(self.rows.now, noise, choices)
         drawn = int(self.run.experiment.server_draws and state.version > before)
         made = LiveRun(self.run.experiment, state, self.run.epoch, self.run.draws + drawn, self.run.changed + 1)
         if drawn:
@@ -250,7 +293,7 @@ class _Fold:
     def outcome(self, state: LiveState, came: _Came, noise: Any) -> str:
         experiment, made = self.run.experiment, came.made / 1000
         folds = foldable(experiment, came.kind, came.stint)
-        if came.outcome == "late":
+        if came.outcome == "late" or not self.draws:
             if folds:
                 state.miss(came.arm, made)
             found = "late"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -29,6 +30,12 @@ CODES = {"accepted": 200, "duplicate": 200, "conflict": 409, "late": 410, "unkno
 
 #: The field in a message of msgspec.
 FIELD = re.compile(r"`(?:\$\.)?(\w+)`$")
+
+#: What msgspec raises where a body is no JSON, or nothing that Python can hold.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+#: Characters of what was sent that an answer repeats.
+QUOTED = 200
 
 FORGED: Outcome = ("unknown", "the token is not one of this server's, or was changed")
 
@@ -59,6 +66,7 @@ class RewardBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 _decide = msgspec.json.Decoder(DecideBody)
 _responses = msgspec.json.Decoder(ResponseBody | list[ResponseBody])
 _rewards = msgspec.json.Decoder(RewardBody | list[RewardBody])
+_one, _each = msgspec.json.Decoder(msgspec.Raw), msgspec.json.Decoder(list[msgspec.Raw])
 
 
 async def decide(service: Service, name: str, body: bytes) -> bytes:
@@ -70,9 +78,10 @@ async def decide(service: Service, name: str, body: bytes) -> bytes:
     except msgspec.ValidationError as error:
         field = FIELD.search(str(error))
         allowed = ", ".join(DecideBody.__struct_fields__)
-        raise Refusal(422, f"{error}; allowed are {allowed}", parameter=field[1] if field else "body") from None
-    except msgspec.DecodeError as error:
-        raise Refusal(400, f"the body must be a JSON object: {error}") from None
+        text = f"{error!s:.{QUOTED}}; allowed are {allowed}"
+        raise Refusal(422, text, parameter=field[1][:QUOTED] if field else "body") from None
+    except UNREADABLE as error:
+        raise Refusal(400, f"the body must be a JSON object: {error!s:.{QUOTED}}") from None
     if experiment.status != "running":
         raise not_running(experiment)
     if asked.decision is not None and DECISION.fullmatch(asked.decision) is None:
@@ -123,23 +132,31 @@ async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int,
 
 def _sent(body: bytes, rewards: bool) -> Any:
     """What was sent, one or a list. If not all of it has the right fields, each is looked at alone."""
-    try:
-        return (_rewards if rewards else _responses).decode(body)
-    except msgspec.ValidationError:
-        sent = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        raise Refusal(400, f"the body must be JSON: {error}") from None
-    if not isinstance(sent, dict | list):
+    with suppress(msgspec.ValidationError):
+        return _read(_rewards if rewards else _responses, body)
+    begins = body.lstrip()[:1]
+    if begins == b"[":
+        return [_alone(one, rewards) for one in _read(_each, body)]
+    if begins != b"{":
         raise Refusal(422, f"the body must be {_shape(rewards)}, or a list of such objects")
-    return [_alone(one, rewards) for one in sent] if isinstance(sent, list) else _alone(sent, rewards)
+    return _alone(_read(_one, body), rewards)
 
 
-def _alone(sent: Any, rewards: bool) -> Any:
+def _read(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError:
+        raise
+    except UNREADABLE as error:
+        raise Refusal(400, f"the body must be JSON: {error!s:.{QUOTED}}") from None
+
+
+def _alone(sent: msgspec.Raw, rewards: bool) -> Any:
     """One of those that were sent, or what is wrong with it."""
     try:
-        return msgspec.convert(sent, RewardBody if rewards else ResponseBody)
-    except msgspec.ValidationError as error:
-        return "invalid", f"must be {_shape(rewards)}: {error}"
+        return msgspec.json.decode(sent, type=RewardBody if rewards else ResponseBody)
+    except (msgspec.ValidationError, *UNREADABLE) as error:
+        return "invalid", f"must be {_shape(rewards)}: {error!s:.{QUOTED}}"
 
 
 def _shape(rewards: bool) -> str:

@@ -22,6 +22,7 @@ __all__ = ["TAG", "Keyring", "Signer", "alone", "replace_secrets", "signer", "to
 
 FORMAT = 1
 TOKEN_KEYS_KEPT = 8  # older tokens than those of the last eight keys are no longer read
+TOKEN_KEY_NUMBERS = 255  # a token names its key by one byte
 NONCE = 12
 USER = 16  # bytes of a pseudonym
 TAG = 16  # bytes of the code that signs a token
@@ -76,6 +77,9 @@ class Keyring:
     The last two never change. Without them the experiments of a database cannot go on: keep a copy of the file, and
     keep it away from copies of the database.
 
+    The next token key follows from the file. So machines with copies of one file renew it alike, and each reads the
+    tokens of a machine that was quicker.
+
     >>> keys = Keyring.fresh()
     >>> keys.unseal(keys.seal(b"sums", b"shop"), b"shop"), len(keys.pseudonym("ann"))
     (b'sums', 16)
@@ -83,36 +87,72 @@ class Keyring:
 
     def __init__(self, record: dict[str, Any]) -> None:
         self._record = record
-        self.signers = {int(one["id"]): token_signer(bytes.fromhex(one["secret"])) for one in record["tokens"]}
-        self.newest = int(record["tokens"][-1]["id"])
+        self._number = int(record["tokens"][-1]["id"])
+        self.newest = _byte(self._number)
         self._users = signer(bytes.fromhex(record["users"]))
         self._seal = ChaCha20Poly1305(bytes.fromhex(record["seal"]))
+        self._root = signer(bytes.fromhex(record.get("root", record["seal"])))
+        known = [*record["tokens"], self._token_key(self._number + 1)]
+        self.signers = {_byte(int(one["id"])): token_signer(bytes.fromhex(one["secret"])) for one in known}
 
     @classmethod
     def fresh(cls, clock: Callable[[], float] = time.time) -> Keyring:
         """New secrets."""
-        record = {"format": FORMAT, "tokens": [], "users": secrets.token_hex(32), "seal": secrets.token_hex(32)}
-        return cls({**record, "tokens": [_token_key(1, clock)]})
+        first = {"id": 1, "secret": secrets.token_hex(32), "created": clock()}
+        record = {"format": FORMAT, "tokens": [first]}
+        return cls({**record, **{name: secrets.token_hex(32) for name in ("users", "seal", "root")}})
 
     @classmethod
-    def open(cls, path: Path) -> Keyring:
+    def open(cls, path: Path, *, create: bool = True) -> Keyring:
         """The keys in this file; a new file with new keys where there is none. Only its owner may read it."""
-        with suppress(FileExistsError):
-            write_secrets(path, cls.fresh()._record, os.O_EXCL)
+        if create and not path.exists():
+            draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+            write_secrets(draft, cls.fresh()._record, os.O_TRUNC)
+            with suppress(FileExistsError):  # another process was quicker
+                os.link(draft, path)
+            draft.unlink()
         try:
             record = json.loads(path.read_text())
             if record["format"] != FORMAT:
                 raise ValueError
             return cls(record)
+        except FileNotFoundError:
+            raise InputError("keys", f"must be the file of a server, got {path}, which does not exist") from None
         except (ValueError, KeyError, TypeError):
             raise InputError("keys", f"must be a key file of dpbandits serve, got {path}") from None
 
+    def _token_key(self, number: int) -> dict[str, Any]:
+        return {"id": number, "secret": self._root(b"token key %d" % number).hex()}
+
+    def renewed(self, path: Path, period: float, now: float) -> Keyring:
+        """The same with as many further token keys as are due, one in each period, written to ``path``.
+
+        Tokens that are out stay valid, until there are eight newer keys. When a key is due follows from the file alone,
+        so a machine that was off catches up with the others.
+        """
+        due = int(max(now - self.age, 0.0) // period)
+        if due == 0:
+            return self
+        numbers = range(self._number + max(due - TOKEN_KEYS_KEPT, 0) + 1, self._number + due + 1)
+        made = [{**self._token_key(n), "created": self.age + (n - self._number) * period} for n in numbers]
+        return self._with(path, made)
+
     def rotated(self, path: Path, clock: Callable[[], float] = time.time) -> Keyring:
-        """The same with a new token key, which is written to ``path``. Tokens that are out stay valid."""
-        tokens = [*self._record["tokens"], _token_key(self.newest % 255 + 1, clock)][-TOKEN_KEYS_KEPT:]
-        record = {**self._record, "tokens": tokens}
+        """The same with a token key that cannot be computed from the file as it was, written to ``path``.
+
+        It is for a file that may be known to others. The keys that follow from it are unknown to them, too.
+        """
+        anew = Keyring({**self._record, "root": secrets.token_hex(32)})
+        return anew._with(path, [{**anew._token_key(anew._number + 1), "created": clock()}])
+
+    def _with(self, path: Path, made: list[dict[str, Any]]) -> Keyring:
+        record = {**self._record, "tokens": [*self._record["tokens"], *made][-TOKEN_KEYS_KEPT:]}
         replace_secrets(path, record)
         return Keyring(record)
+
+    def goes_on(self, before: Keyring) -> bool:
+        """Whether what was sealed before can be opened, and users have the same pseudonyms."""
+        return all(self._record[name] == before._record[name] for name in ("users", "seal"))
 
     @property
     def age(self) -> float:
@@ -121,7 +161,7 @@ class Keyring:
 
     def pseudonym(self, user: str) -> bytes:
         """What stands for a user in the database."""
-        return self._users(user.encode())[:USER]
+        return self._users(user.encode(errors="surrogatepass"))[:USER]
 
     def chosen(self, user: bytes, experiment: int) -> float:
         """A number in [0, 1) that is fixed for a pseudonym in an experiment."""
@@ -143,8 +183,9 @@ class Keyring:
             ) from None
 
 
-def _token_key(number: int, clock: Callable[[], float]) -> dict[str, Any]:
-    return {"id": number, "secret": secrets.token_hex(32), "created": clock()}
+def _byte(number: int) -> int:
+    """By which a token names its key."""
+    return (number - 1) % TOKEN_KEY_NUMBERS + 1
 
 
 def write_secrets(path: Path, record: dict[str, Any], how: int) -> None:
@@ -160,6 +201,11 @@ def replace_secrets(path: Path, record: dict[str, Any]) -> None:
     draft = path.with_name(path.name + ".new")
     write_secrets(draft, record, os.O_TRUNC)
     draft.replace(path)
+    folder = os.open(path.absolute().parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 @contextmanager

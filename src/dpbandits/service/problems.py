@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import Any
 
-import msgspec
+from pydantic_core import PydanticSerializationError
 
 from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment
@@ -34,7 +35,7 @@ class Refusal(Exception):  # noqa: N818  # an answer, and no failure
 
     def body(self) -> bytes:
         """The document as JSON."""
-        return msgspec.json.encode(self.document())
+        return json.dumps(self.document(), separators=(",", ":")).encode()  # also what is no Unicode
 
 
 def not_running(experiment: Experiment) -> Refusal:
@@ -54,4 +55,6 @@ def problem_of(error: Exception) -> Refusal:
         return Refusal(
             503, "nothing was stored: the database cannot be written; try again", headers={"retry-after": "5"}
         )
+    if isinstance(error, UnicodeEncodeError | PydanticSerializationError):
+        return Refusal(400, "texts must be Unicode, without single surrogates")
     return Refusal(500, "an error of ours: the log has more under this request's id")

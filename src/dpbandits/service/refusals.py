@@ -54,6 +54,7 @@ def refuse_in_words(api: FastAPI, changeable: Collection[str]) -> None:
     api.add_exception_handler(HTTPException, _http)
     for kind in (InputError, Refusal, MissingExtraError, RuntimeError):
         api.add_exception_handler(kind, _error)
+    api.add_exception_handler(Exception, _fault)
 
 
 def _answer(problem: Refusal) -> Response:
@@ -67,6 +68,10 @@ async def _error(_: Request, error: Exception) -> Response:
     if problem.status == 500:
         raise error
     return _answer(problem)
+
+
+async def _fault(_: Request, error: Exception) -> Response:
+    return _answer(problem_of(error))  # it is raised on, and logged
 
 
 async def _http(request: Request, error: Exception) -> Response:

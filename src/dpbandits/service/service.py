@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,7 +32,7 @@ from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
 from dpbandits.service.state import LiveState
 from dpbandits.service.store import Database
-from dpbandits.service.tables import api_keys, experiments, requests, states
+from dpbandits.service.tables import experiments, requests, states
 from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable, Writer
 
@@ -41,6 +42,8 @@ log = structlog.get_logger("dpbandits")
 
 TICK = 0.25  # seconds between looks at what is due
 REREAD = 2.0  # seconds between looks at keys that were made or revoked elsewhere
+PROBE = 1.0  # seconds for which a successful look at the store holds
+PROBED = "\nprobe"  # the key of what it stores; no header can hold it
 RESTORED = "an old copy of the database was restored: noise would be drawn a second time; start a new experiment"
 
 
@@ -53,13 +56,15 @@ class Service:
         self.runs: dict[int, LiveRun] = {}
         self.names: dict[str, LiveRun] = {}
         self.valid: dict[str, access.ApiKey] = {}
+        self.guarded = False  # whether a key is needed: as soon as one was ever made, even if all are revoked
         self.store = Database(settings.store, synchronous=settings.synchronous)
         self.keys = Keyring.open(settings.keys)
         self._keys_at = settings.keys.stat().st_mtime_ns
         self.planner = Planner()
         self.ready = False
         self.stopping = False
-        self._looking = asyncio.Lock()
+        self._probed = -math.inf  # when something was last stored to see whether it can be
+        self._looking, self._probing = asyncio.Lock(), asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
 
     def open(self) -> None:
@@ -149,35 +154,37 @@ class Service:
         await asyncio.to_thread(self._read_elsewhere)
 
     def _read_elsewhere(self) -> None:
+        with self.store.lookout.connect() as connection:  # first: what follows may fail, and revoked keys must not stay
+            self._read_keys(connection)
         self.rotate_if_due()
         self._reread_secrets()
-        with self.store.readers.connect() as connection:
-            self._read_keys(connection)
 
     def _reread_secrets(self) -> None:
         """Take over the keys that other processes have renewed."""
         changed = self.settings.keys.stat().st_mtime_ns
         if changed != self._keys_at:
             self._keys_at = changed
-            self._take_keys(Keyring.open(self.settings.keys))
+            self._take_keys(Keyring.open(self.settings.keys, create=False))
         self.recent.refresh()
 
     def rotate_if_due(self) -> None:
         """Renew the key that signs tokens, where it is old enough. Tokens that are out stay valid."""
-        old = 86_400 * self.settings.token_key_days
-        if time.time() - self.keys.age > old:
+        period = 86_400 * self.settings.token_key_days
+        if time.time() - self.keys.age > period:
             with alone(self.settings.keys):
-                keys = Keyring.open(self.settings.keys)  # another process may have been quicker
-                self._take_keys(keys if time.time() - keys.age <= old else keys.rotated(self.settings.keys))
+                keys = Keyring.open(self.settings.keys, create=False)  # another process may have been quicker
+                self._take_keys(keys.renewed(self.settings.keys, period, time.time()))
 
     def _take_keys(self, keys: Keyring) -> None:
+        if not keys.goes_on(self.keys):
+            raise InputError("keys", "must be the file that this server was started with; it was replaced by another")
         self.keys = keys
         if hasattr(self, "books"):
             self.books.keys = keys
 
     def _read_keys(self, connection: Connection) -> None:
-        live = sa.select(api_keys).where(api_keys.c.revoked.is_(None))
-        self.valid = {row.id: access.ApiKey(*row) for row in connection.execute(live)}
+        made = access.keys(connection)
+        self.valid, self.guarded = {key.id: key for key in made if key.revoked is None}, bool(made)
 
     # Experiments
 
@@ -208,11 +215,17 @@ class Service:
         return LiveRun(experiment, state, row["epoch"], row["draws"], row["changed"])
 
     async def probe(self) -> None:
-        """Store something, or raise why it cannot be."""
-        row = {"key": "probe", "digest": "", "answer": "{}", "at": int(self.clock() * 1000)}
+        """Store something, or raise why it cannot be. Anybody may ask, so once a second is enough."""
+        async with self._probing:
+            if time.monotonic() >= self._probed + PROBE:
+                await self._store_something()
+                self._probed = time.monotonic()
+
+    async def _store_something(self) -> None:
+        row = {"key": PROBED, "digest": "", "answer": "{}", "at": int(self.clock() * 1000)}
 
         def act(connection: Connection) -> None:
-            connection.execute(sa.delete(requests).where(requests.c.key == "probe"))
+            connection.execute(sa.delete(requests).where(requests.c.key == PROBED))
             connection.execute(sa.insert(requests).values(**row))
 
         await self.writer.submit(Control(act))
@@ -230,7 +243,7 @@ class Service:
             if (
                 experiment.server_draws
                 and seen.get(experiment.tallied, 0) > run.draws
-                and experiment.status != "halted"
+                and experiment.active  # what has ended is not folded with new noise either
             ):
                 changes.write(self, connection, run, "dpbandits", "halt", {"reason": RESTORED}, status="halted")()
                 log.error("halted", experiment=experiment.name, reason=RESTORED)

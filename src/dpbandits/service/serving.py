@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 import structlog
 import uvicorn
+from sqlalchemy.engine import Connection
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
@@ -21,10 +22,12 @@ from uvicorn.supervisors import Multiprocess
 from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.service import access
 from dpbandits.service.app import App
+from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import configure
 from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.store import Database
+from dpbandits.service.tables import experiments, states
 
 __all__ = ["check", "serve", "traced", "worker"]
 
@@ -37,15 +40,18 @@ PATIENCE = 60  # seconds after which a worker that does not answer is replaced; 
 
 
 def check(settings: ServerSettings) -> list[str]:
-    """What is wrong, in one line each; nothing is changed. A ``note:`` does not prevent the start."""
+    """What is wrong, in one line each; nothing is started. A ``note:`` does not prevent the start."""
     found: list[str] = []
     try:
         store = Database(settings.store, synchronous=settings.synchronous)
         keys: list[access.ApiKey] = []
+        secrets = Keyring.open(settings.keys, create=False) if settings.keys.exists() else None
         if not store.embedded or (store.path is not None and store.path.exists()):
             with store.opened() as connection:
                 if sa.inspect(connection).has_table("api_keys"):
                     keys = [key for key in access.keys(connection) if key.revoked is None]
+                if secrets is not None:
+                    _fit(secrets, connection)
             if store.durable:
                 found.append(f"note: central experiments will be refused: {store.durable}")
         if settings.workers > 1 and store.embedded:
@@ -68,6 +74,14 @@ def check(settings: ServerSettings) -> list[str]:
             except OSError as error:
                 found.append(f"port {settings.port} of {settings.host} cannot be used: {error.strerror}")
     return found
+
+
+def _fit(keys: Keyring, connection: Connection) -> None:
+    """Open a state that is sealed; raises that the keys are others."""
+    if sa.inspect(connection).has_table("states"):
+        sealed = sa.select(experiments.c.name, states.c.state).where(states.c.experiment == experiments.c.id)
+        for name, state in connection.execute(sealed.limit(1)):
+            keys.unseal(bytes(state), name.encode())
 
 
 class _Joined:
@@ -177,7 +191,8 @@ def worker() -> ASGIApp:
 
 def _told(service: Service) -> ASGIApp:
     _end_streams(service)
-    return traced(App(service)) if service.settings.telemetry else App(service)
+    app = App(service, served=True)
+    return traced(app) if service.settings.telemetry else app
 
 
 def traced(app: App) -> ASGIApp:

@@ -40,7 +40,9 @@ class ServerSettings(BaseSettings):
     access_log: bool = Field(False, description="Whether every request is logged, and not only those that fail.")
     telemetry: bool = Field(False, description="Whether requests are traced with OpenTelemetry.")
     max_body: int = Field(1_048_576, ge=1024, description="The largest request, in bytes.")
-    rate_limit: float | None = Field(None, gt=0, description="Requests a second, for each key or address.")
+    rate_limit: float | None = Field(
+        None, gt=0, description="Requests a second: for each key; for each address, with a key for decisions or none."
+    )
     allow_origins: list[str] = Field(
         default_factory=list, description="Pages that may decide and answer from browsers, as https://shop.example.org."
     )

@@ -30,6 +30,7 @@ from dpbandits.service.books import (
     choose,
     said_again,
     shown,
+    taken,
 )  # fmt: skip
 from dpbandits.service.clock import Clock
 from dpbandits.service.embedded import Control, Tick
@@ -245,7 +246,10 @@ class _Append:
         for ask, made in zip(asks, decided, strict=True):
             kept = made if ask.decision is None else stored.get((ask.experiment, ask.decision), [])
             experiment = self.books.runs[ask.experiment].experiment
-            answers.append(shown(experiment, kept, self.books.keys) if kept else not_running(experiment))
+            if kept:
+                answers.append(taken(experiment, kept[0], ask) or shown(experiment, kept, self.books.keys))
+            else:
+                answers.append(not_running(experiment))
         return answers
 
     def tell_all(self, items: list[Item]) -> list[Outcome]:

@@ -106,7 +106,12 @@ class LiveState:
     @property
     def over(self) -> bool:
         """Whether all rounds are played of a policy that is made for a number of rounds."""
-        return self.policy.horizon is not None and self.decisions >= self.policy.horizon
+        return self.left == 0
+
+    @property
+    def left(self) -> float:
+        """For how many more decisions the policy is made."""
+        return math.inf if self.policy.horizon is None else max(self.policy.horizon - self.decisions, 0)
 
     def decide(self, now: float, noise: Any, choices: Any) -> tuple[int, int]:
         """(arm, stint) of the next decision."""
@@ -165,6 +170,10 @@ class LiveState:
             self.desk.late[0] += 1
             return False
         row[1 + arm] -= 1
+        if self.policy.horizon is not None and self.desk.folded[0] >= self.policy.horizon:
+            self.desk.out[arm] -= 1  # its guarantee is for so many responses, whoever handed out more decisions
+            self.desk.late[0] += 1
+            return False
         return self.desk.receive(self._kept, arm, stint, made, value, level, now, noise)
 
     def miss(self, arm: int, made: float) -> None:

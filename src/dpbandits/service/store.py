@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection, Engine, make_url
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from dpbandits.errors import InputError
 
@@ -53,8 +53,11 @@ class Database:
         self.path = Path(parsed.database).absolute() if self.embedded and parsed.database else None
         self.synchronous = synchronous
         self._lock: int | None = None
+        self._unclean = True  # whether the last server was killed, the file is another one since, or was not looked at
         self.engine = self._engine(writes=True)
         self.readers = self._engine(writes=False) if self.path or not self.embedded else self.engine
+        #: For what must be read even while all readers are in use.
+        self.lookout = self._engine(writes=False) if self.path or not self.embedded else self.engine
 
     def _engine(self, *, writes: bool) -> Engine:
         if not self.embedded:
@@ -98,10 +101,24 @@ class Database:
                 "store", f"is used by another server: {self.path}; stop that one, or use PostgreSQL for several"
             ) from None
         self._lock = descriptor
+        self._unclean = os.pread(descriptor, 200, 0) != self._mark() and self.path.exists()
+        os.ftruncate(descriptor, 0)
+
+    def _mark(self) -> bytes:
+        """What the lock holds after a clean stop: which file it was, how large, and when it was last written."""
+        if self.path is None or not self.path.exists():
+            return b""
+        found = self.path.stat()
+        return f"clean {found.st_ino} {found.st_size} {found.st_mtime_ns}".encode()
 
     def migrate(self) -> None:
-        """Bring the tables up to date."""
+        """Bring the tables up to date. After a crash or a restore, look first whether the file is sound."""
         with self.opened() as connection, connection.begin():
+            looks = self._lock is not None and self._unclean
+            if looks and connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
+                raise InputError(
+                    "store", f"is damaged: {self.path}; delete its -wal and -shm files, and restore a copy"
+                )
             if not self.embedded:
                 connection.execute(sa.text("select pg_advisory_xact_lock(:n)"), {"n": MIGRATING})
             config = Config()
@@ -110,16 +127,27 @@ class Database:
             latest = ScriptDirectory.from_config(config).get_current_head()
             if MigrationContext.configure(connection).get_current_revision() != latest:
                 command.upgrade(config, "head")
+        self._unclean = False
 
     @contextmanager
     def opened(self) -> Iterator[Connection]:
         """A connection, or one line that says why there is none."""
+        if self.path is not None:
+            # Only a new file is opened: to close an existing one would end SQLite's own locks on it, in this process.
+            with suppress(OSError):  # it exists; or the driver says what is wrong
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:
             connection = self.engine.connect()
-        except OperationalError as error:
+        except DatabaseError as error:
             where = self.path or self.url.render_as_string()
             raise InputError("store", f"cannot be opened: {where}: {str(error.orig).strip()}") from None
         with connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction of a connection that cannot write."""
+        with self.readers.connect() as connection, connection.begin():
             yield connection
 
     @property
@@ -142,6 +170,9 @@ class Database:
         """Close all connections, and let others write."""
         self.engine.dispose()
         self.readers.dispose()
+        self.lookout.dispose()
         if self._lock is not None:
+            if not self._unclean:
+                os.pwrite(self._lock, self._mark(), 0)
             os.close(self._lock)
             self._lock = None

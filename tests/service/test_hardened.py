@@ -1,0 +1,449 @@
+"""What hostile clients, careless operators and a second machine must not bring about."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from calls import create, decide, folded, read, respond, reward, served
+from postgres import Postgres
+from starlette.testclient import TestClient
+
+from dpbandits.errors import InputError
+from dpbandits.service import access, folding, tokens
+from dpbandits.service.app import App
+from dpbandits.service.control import _events, _pages
+from dpbandits.service.experiment import Experiment
+from dpbandits.service.keyring import Keyring
+from dpbandits.service.service import Service
+from dpbandits.service.serving import check
+from dpbandits.service.settings import ServerSettings
+from dpbandits.service.store import Database
+from dpbandits.service.tables import answers, experiments, states
+
+Open = Callable[..., TestClient]
+TOKEN = tokens.Token(7, 0, 2, 0, 0, 7, 1_700_000_000_000, b"", "d1")
+
+
+def make_key(client: TestClient, role: str) -> str:
+    with served(client).store.engine.begin() as connection:
+        text = access.create(connection, "someone", role)
+    served(client)._read_elsewhere()
+    return text
+
+
+def test_when_the_last_key_is_revoked_nobody_is_let_in(embedded: TestClient) -> None:
+    key = make_key(embedded, "admin")
+    with_key = {"authorization": f"Bearer {key}"}
+    assert embedded.get("/v1/experiments").status_code == 401
+    assert embedded.get("/v1/experiments", headers=with_key).status_code == 200
+    with served(embedded).store.engine.begin() as connection:
+        access.revoke(connection, key.split("_")[1])
+    served(embedded)._read_elsewhere()
+    assert embedded.get("/v1/experiments").status_code == 401
+    assert embedded.get("/v1/experiments", headers=with_key).status_code == 401
+
+
+def test_machines_with_copies_of_one_key_file_renew_the_token_key_alike(tmp_path: Path) -> None:
+    Keyring.open(tmp_path / "a")
+    shutil.copy(tmp_path / "a", tmp_path / "b")
+    one, other = Keyring.open(tmp_path / "a"), Keyring.open(tmp_path / "b")
+    now = one.age
+    for _ in range(300):  # more than there are numbers of keys
+        now += 10.0
+        ahead = one.renewed(tmp_path / "a", 10.0, now)
+        assert tokens.read([tokens.write(TOKEN, ahead)], other) == [TOKEN]
+        assert tokens.read([tokens.write(TOKEN, other)], ahead) == [TOKEN]
+        one, other = ahead, other.renewed(tmp_path / "b", 10.0, now + 3.0)
+        assert tokens.read([tokens.write(TOKEN, one)], other) == [TOKEN]
+    for off in (5.0, 25.0, 85.0, 1e9):  # a machine that was off catches up
+        now += off
+        one = one.renewed(tmp_path / "a", 10.0, now)
+        assert tokens.read([tokens.write(TOKEN, one)], other.renewed(tmp_path / "b", 10.0, now)) == [TOKEN]
+
+
+def test_a_token_ends_with_the_eighth_key_after_its_own(tmp_path: Path) -> None:
+    keys = Keyring.open(tmp_path / "keys")
+    token, began = tokens.write(TOKEN, keys), keys.age
+    for renewals in range(1, 600):
+        keys = keys.renewed(tmp_path / "keys", 1.0, began + renewals)
+        assert tokens.read([token], keys) == [TOKEN if renewals < 8 else None]
+
+
+def test_a_token_key_that_is_renewed_by_hand_does_not_follow_from_the_file_as_it_was(tmp_path: Path) -> None:
+    stolen = Keyring.open(tmp_path / "keys")
+    keys = Keyring.open(tmp_path / "keys").rotated(tmp_path / "keys")
+    assert tokens.read([tokens.write(TOKEN, keys)], stolen) == [None]
+    assert tokens.read([tokens.write(TOKEN, stolen)], keys) == [TOKEN]
+    later, guess = keys.age + 1.5, stolen.age + 2.5
+    next_one = keys.renewed(tmp_path / "keys", 1.0, later)
+    assert tokens.read([tokens.write(TOKEN, next_one)], stolen.renewed(tmp_path / "other", 1.0, guess)) == [None]
+
+
+def sealed_rewards(store: str) -> int:
+    opened = Database(store)
+    with opened.readers.connect() as connection:
+        kept = sa.select(sa.func.count()).select_from(answers).where(answers.c.sealed.is_not(None))
+        found = connection.execute(kept).scalar_one()
+    opened.close()
+    return int(found)
+
+
+@pytest.mark.parametrize("status", ["stopped", "halted"])
+def test_what_came_before_the_end_is_folded_and_erased(serve: Open, postgres: Postgres, status: str) -> None:
+    """A reward that waits is stored sealed. It must not stay when its experiment ends before the next fold."""
+    store = postgres.database()
+    client = serve(store)
+    create(client, policy="adap-ucb")
+    leased = decide(client, count=3)["decisions"]
+    assert folded(client)["decisions"] == 3
+    served(client)._folder.stop()  # type: ignore[union-attr]
+    assert [reward(client, one["token"], 1) for one in leased] == ["accepted"] * 3
+    assert sealed_rewards(store) == 3
+    if status == "stopped":
+        assert client.post("/v1/experiments/shop:stop").status_code == 200
+    else:
+        with served(client).store.engine.begin() as connection:
+            connection.execute(sa.update(experiments).values(status=status, revision=experiments.c.revision + 1))
+    client.__exit__(None, None, None)
+    found = folded(serve(store))
+    assert sealed_rewards(store) == 0
+    assert found["responses"]["used"] + found["responses"]["late"] == 3
+    opened = Database(store)
+    with opened.readers.connect() as connection:
+        drawn = connection.execute(sa.select(states.c.draws)).scalar_one()
+    opened.close()
+    assert drawn == (status == "stopped") == found["version"]  # a halted experiment must not draw
+
+
+def test_names_of_decisions_cannot_be_guessed(client: TestClient) -> None:
+    """Names begin with the time and a number. In the rest, two of 50 begin alike with probability below 1e-6."""
+    create(client)
+    names = [decide(client)["decision"] for _ in range(50)]
+    assert all(len(name) == 32 for name in names)
+    assert len({name[16:24] for name in names}) == 50
+
+
+def test_a_stored_decision_is_shown_to_its_user_alone(client: TestClient) -> None:
+    create(client)
+    first = decide(client, decision="order-77", user="ann")
+    assert decide(client, decision="order-77", user="ann") == first
+    for other in ({"user": "bob"}, {}):
+        answer = client.post("/v1/experiments/shop/decisions", json={"decision": "order-77", **other})
+        assert (answer.status_code, "token" in answer.json()) == (409, False)
+    nobody = decide(client, decision="order-78")
+    assert decide(client, decision="order-78") == nobody
+    assert (
+        client.post("/v1/experiments/shop/decisions", json={"decision": "order-78", "user": "bob"}).status_code == 409
+    )
+
+
+def test_a_token_is_good_for_its_own_database_alone(serve: Open, tmp_path: Path) -> None:
+    """Two databases with the same keys: the first is deleted, and experiments are begun anew."""
+    old = serve(f"sqlite:///{tmp_path}/old.db")
+    create(old)
+    token = decide(old)["token"]
+    old.__exit__(None, None, None)
+    new = serve(f"sqlite:///{tmp_path}/new.db", tally=f"sqlite:///{tmp_path}/tally2")
+    create(new, arms=["a", "b"])
+    assert respond(new, token, 1) == "unknown"
+    assert read(new, "summary")["responses"]["used"] == 0
+
+
+UNREADABLE = [
+    b'{"token": 1,',
+    b'{"token":"\xff","response":1,"reward":1}',
+    b"[" * 100_000,
+    b'{"token":"x","response":' + b"[" * 100_000,
+    b'{"token":"x","reward":' + b"9" * 5000 + b"}",
+    b'{"token":"x","reward":1e999}',
+    b'{"token":"\\ud800","reward":1}',
+    b"3",
+    b"",
+]
+
+
+@pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: repr(body[:30]))
+@pytest.mark.parametrize("path", ["responses", "rewards", "experiments/nothing/decisions"])
+def test_bodies_that_cannot_be_read_are_refused(refusing: TestClient, path: str, body: bytes) -> None:
+    answer = refusing.post(f"/v1/{path}", content=body)
+    assert 400 <= answer.status_code < 500
+    assert len(answer.content) < 1000
+
+
+def test_an_item_that_cannot_be_read_leaves_the_others(client: TestClient) -> None:
+    create(client, policy="adap-ucb")
+    first, second = (one["token"] for one in decide(client, count=2)["decisions"])
+    body = f'[{{"token":"{first}","reward":1}},{{"token":"x","reward":1e999}},{{"token":"{second}","reward":0.5}}]'
+    told = [one["status"] for one in client.post("/v1/rewards", content=body).json()]
+    assert told[1] == "invalid"
+    assert {told[0], told[2]} <= {"accepted", "late"}
+    assert told[0] == "accepted"
+
+
+@pytest.mark.parametrize("path", ["responses", "rewards", "experiments/shop/decisions"])
+def test_an_answer_does_not_repeat_a_long_name(embedded: TestClient, path: str) -> None:
+    create(embedded)
+    sent = {"token": "x", "response": 1, "reward": 1, "n" * 500_000: 1}
+    answer = embedded.post(f"/v1/{path}", json=sent)
+    assert (answer.status_code, len(answer.content) < 1000) == (422, True)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"epsilon": 1e-300},
+        {"epsilon": "1/" + "9" * 400},
+        {"response_window": 5e-324},
+        {"baseline": "\ud800"},
+        {"options": {"\ud800": 1}},
+    ],
+)
+def test_settings_with_which_nothing_works_are_refused(refusing: TestClient, settings: dict[str, Any]) -> None:
+    asked = {"name": "odd", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1", **settings}
+    answer = refusing.post("/v1/experiments", content=json.dumps(asked), headers={"content-type": "application/json"})
+    assert answer.status_code in (400, 422), answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_one_visitor_does_not_use_up_the_rate_of_all_who_share_a_key(serve: Open, tmp_path: Path) -> None:
+    client = serve(f"sqlite:///{tmp_path}/test.db", rate_limit=0.5)
+    create(client)
+    with_key = {"authorization": f"Bearer {make_key(client, 'decide')}"}
+    path = "/v1/experiments/shop/decisions"
+    asked = TestClient(client.app, base_url="http://test", client=("198.51.100.1", 1))
+    codes = {asked.post(path, headers=with_key).status_code for _ in range(5)}
+    assert codes == {200, 429}
+    other = TestClient(client.app, base_url="http://test", client=("203.0.113.9", 1))
+    assert other.post(path, headers=with_key).status_code == 200
+
+
+def test_looking_whether_it_is_ready_takes_no_idempotency_key(client: TestClient) -> None:
+    assert client.get("/readyz").status_code == 200
+    asked = {"name": "shop", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1"}
+    assert client.post("/v1/experiments", json=asked, headers={"idempotency-key": "probe"}).status_code == 201
+
+
+def test_without_a_key_only_this_machine_and_its_own_pages_are_served(tmp_path: Path) -> None:
+    service = Service(
+        ServerSettings.read(
+            store=f"sqlite:///{tmp_path}/db", keys=tmp_path / "keys", tally=f"sqlite:///{tmp_path}/tally",
+            allow_origins=["https://shop.example.org"],
+        )
+    )  # fmt: skip
+    path = "/v1/experiments/shop/decisions"
+    with TestClient(App(service, served=True), base_url="http://localhost:8000") as here:
+        create(here)
+        assert here.post(path).status_code == 200
+        assert here.post(path, headers={"origin": "http://localhost:8000"}).status_code == 200
+        assert here.post(path, headers={"origin": "https://shop.example.org"}).status_code == 200
+        for headers in ({"origin": "https://evil.example"}, {"origin": "null"}, {"host": "evil.example"}):
+            assert here.post(path, headers=headers).status_code == 403
+            assert here.post("/v1/experiments/shop:stop", headers=headers).status_code == 403
+        assert here.get("/livez", headers={"host": "evil.example"}).status_code == 200
+        key = make_key(here, "admin")
+        behind_a_proxy = {"host": "bandits.example.org", "authorization": f"Bearer {key}"}
+        assert here.post(path, headers=behind_a_proxy).status_code == 200
+
+
+def test_an_allowed_page_may_decide_and_no_more(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"keys": tmp_path / "keys", "tally": f"sqlite:///{tmp_path}/tally"}
+    shop = "https://shop.example.org"
+    service = Service(ServerSettings.read(store=f"sqlite:///{tmp_path}/db", allow_origins=[shop], **given))
+    with TestClient(App(service, served=True), base_url="http://localhost:8000") as here:
+        create(here)
+        assert here.post("/v1/experiments/shop/decisions", headers={"origin": shop}).status_code == 200
+        assert here.post("/v1/experiments/shop:stop", headers={"origin": shop}).status_code == 403
+        assert read(here, "summary")["decisions"] == 1
+
+
+@pytest.mark.parametrize("policy", ["dp-ucb-int", "private-ucb", "dp-se"])
+def test_no_more_rewards_are_used_than_the_rounds_that_a_policy_is_made_for(client: TestClient, policy: str) -> None:
+    """The guarantee of some policies holds for their horizon alone, and their memory is as large."""
+    create(client, policy=policy, horizon=10, options={"schedule": "exact"} if policy == "dp-ucb-int" else {})
+    create(client, "other")
+    leased = decide(client, count=40)["decisions"] + decide(client, count=1000)["decisions"]
+    told = client.post("/v1/rewards", json=[{"token": one["token"], "reward": 1} for one in leased if one.get("token")])
+    assert told.status_code == 200
+    assert {one["status"] for one in told.json()} <= {"accepted", "late"}
+    assert folded(client)["responses"]["used"] <= 10
+    assert respond(client, decide(client, "other")["token"], 1) == "accepted"
+    assert folded(client, "other")["responses"]["used"] == 1  # the others go on
+
+
+def test_an_experiment_that_cannot_be_folded_does_not_hold_up_the_others(
+    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fold = folding._Fold.do
+
+    def failing(self: Any, *given: Any) -> Any:
+        if self.run.experiment.name == "poison":
+            raise IndexError("an error of ours")
+        return fold(self, *given)
+
+    monkeypatch.setattr(folding._Fold, "do", failing)
+    store = postgres.database()
+    client = serve(store)
+    create(client, "poison", policy="adap-ucb")
+    create(client, policy="adap-ucb")
+    assert reward(client, decide(client, "poison")["token"], 1) == "accepted"
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    assert folded(client)["responses"]["used"] == 1
+    assert sealed_rewards(store) == 1
+    assert client.post("/v1/experiments/poison:stop").status_code == 200
+    deadline = time.monotonic() + 60
+    while sealed_rewards(store) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert sealed_rewards(store) == 0  # nothing is learnt from it any more, and no reward stays
+
+
+def test_a_download_that_is_broken_off_holds_nothing(embedded: TestClient) -> None:
+    create(embedded)
+    for _ in range(3):
+        decide(embedded, count=1000)
+    begun = [iter(_pages(served(embedded), served(embedded).find("shop").experiment.id)) for _ in range(40)]
+    assert all(len(next(download)) > 0 for download in begun)  # and nobody reads on
+    assert read(embedded, "summary")["decisions"] == 3000
+    served(embedded)._read_elsewhere()
+
+
+def test_revoked_keys_end_though_the_file_of_secrets_is_away(embedded: TestClient, tmp_path: Path) -> None:
+    key = make_key(embedded, "admin")
+    with served(embedded).store.engine.begin() as connection:
+        access.revoke(connection, key.split("_")[1])
+    (tmp_path / "keys").rename(tmp_path / "away")
+    with pytest.raises((InputError, FileNotFoundError)):
+        served(embedded)._read_elsewhere()
+    assert embedded.get("/v1/experiments", headers={"authorization": f"Bearer {key}"}).status_code == 401
+    assert not (tmp_path / "keys").exists()
+
+
+def test_a_running_server_does_not_take_over_the_secrets_of_another(embedded: TestClient, tmp_path: Path) -> None:
+    create(embedded)
+    before = served(embedded).keys
+    (tmp_path / "keys").unlink()
+    Keyring.open(tmp_path / "keys")
+    with pytest.raises(InputError, match="replaced by another"):
+        served(embedded)._reread_secrets()
+    assert served(embedded).keys is before is served(embedded).books.keys
+
+
+def test_processes_that_start_at_once_make_one_file_of_secrets(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    for _ in range(20):
+        with ThreadPoolExecutor(8) as threads:
+            made = list(threads.map(lambda _: Keyring.open(path), range(8)))
+        assert all(keys.goes_on(made[0]) for keys in made)
+        path.unlink()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_starts_with_experiments_that_would_be_refused_today(
+    serve: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Experiment, "check_new", lambda self: None)
+    store = f"sqlite:///{tmp_path}/test.db"
+    client = serve(store)
+    create(client, response_window=0.0005)
+    create(client, "tiny", epsilon="1/1000000000000")
+    client.__exit__(None, None, None)
+    monkeypatch.undo()
+    assert len(serve(store).get("/v1/experiments").json()["experiments"]) == 2
+
+
+def test_a_stream_of_events_ends_with_its_key(embedded: TestClient) -> None:
+    create(embedded)
+    key = make_key(embedded, "read")
+    service = served(embedded)
+
+    async def followed() -> int:
+        async def summary(*_: Any) -> dict[str, int]:
+            return {}
+
+        pieces = 0
+        async for _ in _events(service, summary, "shop", key.split("_")[1]):
+            pieces += 1
+            service.valid = {}  # revoked
+        return pieces
+
+    assert asyncio.run(followed()) == 1
+
+
+def test_a_damaged_database_is_refused(serve: Open, tmp_path: Path) -> None:
+    client = serve(f"sqlite:///{tmp_path}/test.db")
+    create(client)
+    for _ in range(5):
+        decide(client, count=1000)
+    client.__exit__(None, None, None)
+    file = tmp_path / "test.db"
+    content = bytearray(file.read_bytes())
+    content[8192:16384] = bytes(8192)
+    file.write_bytes(content)
+    given: dict[str, Any] = {"keys": tmp_path / "keys", "tally": f"sqlite:///{tmp_path}/tally", "port": 0}
+    settings = ServerSettings.read(store=f"sqlite:///{file}", **given)
+    for _ in range(2):  # that it was refused does not make it sound
+        check(settings)  # as dpbandits serve does first
+        again = Service(settings)
+        with pytest.raises(InputError, match="store is damaged"):
+            again.open()
+        again.store.close()
+
+
+def test_nobody_else_reads_the_files_of_a_server(embedded: TestClient, tmp_path: Path) -> None:
+    create(embedded)
+    for file in ("test.db", "test.db-wal", "tally", "keys"):
+        assert (tmp_path / file).stat().st_mode & 0o077 == 0, file
+
+
+def test_opening_a_connection_keeps_the_locks_of_the_others(embedded: TestClient, tmp_path: Path) -> None:
+    """To close any descriptor of a file ends all locks that the process has on it; SQLite's must not end so."""
+    create(embedded)
+    store, inode = served(embedded).store, (tmp_path / "test.db").stat().st_ino
+
+    def locked() -> bool:
+        locks = Path("/proc/locks").read_text()
+        return any(f":{inode} " in line and f" {os.getpid()} " in line for line in locks.splitlines())
+
+    with store.engine.connect() as connection:
+        connection.exec_driver_sql("select 1 from experiments")
+        assert locked()
+        with store.opened():
+            assert locked()
+        assert locked()
+
+
+def test_check_reads_the_keys(serve: Open, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/test.db"
+    client = serve(store)
+    create(client)
+    client.__exit__(None, None, None)
+
+    def wrong(keys: Path) -> list[str]:
+        return check(ServerSettings.read(store=store, keys=keys, port=0))
+
+    assert wrong(tmp_path / "keys") == []
+    (tmp_path / "garbage").write_text("garbage")
+    (tmp_path / "garbage").chmod(0o600)
+    assert "must be a key file" in wrong(tmp_path / "garbage")[0]
+    Keyring.open(tmp_path / "other")
+    assert "the file that this database was written with" in wrong(tmp_path / "other")[0]
+    assert wrong(tmp_path / "none") == []
+    assert not (tmp_path / "none").exists()
+
+
+def test_ready_is_looked_at_once_a_second(embedded: TestClient) -> None:
+    before = time.monotonic()
+    assert embedded.get("/readyz").status_code == 200
+    stored = served(embedded)._probed
+    assert embedded.get("/readyz").status_code == 200
+    if time.monotonic() - before < 0.9:
+        assert served(embedded)._probed == stored
