@@ -168,7 +168,8 @@ def kl_lower_near(p: float, q: float, divergence: float, budget: float) -> float
     more = budget - divergence
     if more < 0.0 or p <= 0.0 or p >= q or q >= 1.0:
         return q
-    left = p - more / math.log(q * (1.0 - p) / (p * (1.0 - q)))
+    slope = math.log(q * (1.0 - p) / (p * (1.0 - q)))
+    left = p - more / slope if slope > 0.0 else 0.0  # the slope may round to 0
     if left <= 0.0:
         return kl_lower(q, budget)
     return p - more / math.log(q * (1.0 - left) / (left * (1.0 - q)))

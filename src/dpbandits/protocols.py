@@ -98,17 +98,25 @@ class Releases(Protocol):
         """The most rewards that the released mean can stand for after ``ahead`` more rounds.
 
         The number is effective: a mean of that many noiseless rewards would be as precise. ``ahead=0`` is exact.
+        Where whole stints are released, it is the number of now, whatever ``ahead`` is.
         """
 
     def width(self, arm: int, confidence: float, ahead: int) -> float:
         """What the curator's noise adds to a confidence bound: exceeded with probability about exp(-confidence).
 
         The least over the next ``ahead`` rounds; ``ahead=0`` is exact. It grows with confidence, at most linearly.
+        Where whole stints are released, it is the width of now, whatever ``ahead`` is.
         """
 
 
+@runtime_checkable
 class Likelihood(Releases, Protocol):
-    """Releases of which the curator also tells how well they fit a mean."""
+    """Releases of which the curator also tells how well they fit a mean.
+
+    ``samples`` must change whenever the releases do, because agents keep what they computed of an arm until then. In
+    heldp-glr-b and heldp-weighted-* it does not where a weight is lost to rounding, as that of a user at level 1e-6 is
+    beside a total of 4096. Such a response is noticed with the next one that has more weight.
+    """
 
     def misfit(self, arm: int, mean: float) -> float:
         """Minus the log-likelihood of what was released, if the arm's mean reward were this; up to a constant.
@@ -129,7 +137,10 @@ class Foreseeable(Likelihood, Protocol):
         """The misfit rises nowhere faster between the released mean and this one, which is larger."""
 
     def rise(self, arm: int, mean: float, top: float, evidence: float) -> float:
-        """About what the next response may add to this evidence against ``top``; ``mean`` is the released mean."""
+        """About what the next response may add to this evidence against ``top``; ``mean`` is the released mean.
+
+        It chooses how long a stint is, and no proof rests on it.
+        """
 
     def lower(self, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
         """A line: in the next ``ahead`` rounds, while the released mean is above it, the evidence is within the budget.
@@ -138,6 +149,7 @@ class Foreseeable(Likelihood, Protocol):
         """
 
 
+@runtime_checkable
 class Bounded(Releases, Protocol):
     """Releases of which the curator also tells an upper confidence bound."""
 
@@ -163,7 +175,8 @@ class Curator(Releases, Protocol):
     def counts_ahead(self) -> bool:
         """Whether ``samples`` and ``width`` tell what they will be once ``ahead`` more responses have come.
 
-        Then decisions that wait for a response count in a live index, as if their responses were like those before.
+        Then decisions that wait for a response count in a live index, as if their responses were like those before;
+        but not where the curator tells a likelihood or an upper bound.
         """
 
     @property

@@ -82,7 +82,7 @@ class RangeFinder:
     def most_outside(self) -> float:
         """At most this share of the rewards is above the range, and at most this below, but for a probability of 5 %.
 
-        A threshold is taken if the estimated share beyond it is at most ``tail`` and two standard deviations of the
+        A threshold is taken if the estimated share beyond it is at most ``tail`` plus two standard deviations of the
         noise; each estimate is off by no more than Hoeffding's bound (1963), for all of them together.
         """
         error = math.sqrt(math.log(self.steps / MISSED) / (2.0 * self.of_step)) / self._slope

@@ -45,9 +45,34 @@ def test_a_curator_says_whether_what_is_out_can_be_counted(curator: Plain, count
     assert (seen is not curator) == counts == curator.counts_ahead == OneByOne(curator).counts_ahead
 
 
+class OwnLikelihood(Plain):
+    """A user's likelihood, on a curator that counts what is out."""
+
+    __slots__ = ()
+
+    def misfit(self, arm: int, mean: float) -> float:
+        return 2.0 * self.counts[arm] * (mean - self.mean(arm)) ** 2
+
+
+class OwnBound(Plain):
+    """A user's upper bound, on a curator that counts what is out."""
+
+    __slots__ = ()
+
+    def upper(self, arm: int, budget: float) -> float:
+        return self.mean(arm) + math.sqrt(0.5 * budget / self.counts[arm])
+
+
+@pytest.mark.parametrize("curator", [OwnLikelihood.start(2), OwnBound.start(2)])
+def test_on_a_likelihood_nothing_that_is_out_counts(curator: Plain) -> None:
+    assert curator.counts_ahead
+    assert awaiting(curator, np.array([3, 0]), 10.0) is curator
+
+
 def test_whole_stints_do_not_change_while_they_are_open() -> None:
     curator, rng = Batch.start(2, epsilon=1.0), np.random.default_rng(0)
     curator.add(0, 1.0, 0.0, rng)
     curator.close(0, rng)
     seen = awaiting(curator, np.array([5, 0]), 10.0)
-    assert seen.samples(0, 0) == curator.samples(0, 0) == 1.0
+    assert seen.samples(0, 0) == curator.samples(0, 5) == 1.0
+    assert seen is curator

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpbandits.agents import LikelihoodIMED, skip_ahead
-from dpbandits.curators import BinnedBernoulli, LocalPiecewise, Plain, RunningSum, WeightedBernoulli, WeightedLaplace
+from dpbandits.agents import IMED, KLUCB, UCB, CoveringUCB, LazyUCB, LikelihoodIMED, skip_ahead
+from dpbandits.curators import (
+    Batch,
+    BatchLikelihood,
+    BinnedBernoulli,
+    GaussianBatch,
+    HeterogeneousBernoulli,
+    Interval,
+    Lazy,
+    LocalBernoulli,
+    LocalPiecewise,
+    Plain,
+    RunningSum,
+    WeightedBernoulli,
+    WeightedLaplace,
+)
+from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments import Arms, Bernoulli, parse_levels
 from dpbandits.environments.population import users_of
 from dpbandits.numerics import kl, kl_lower, kl_lower_near
@@ -20,6 +35,7 @@ from dpbandits.policies import lookup
 from dpbandits.policies.policy import Parts, published
 from dpbandits.protocols import NO_LINE
 from dpbandits.simulation import simulate
+from dpbandits.simulation.loop import play
 
 PROBLEMS = {
     "clicks": "0.036,0.03,0.03,0.03,0.03",
@@ -57,6 +73,106 @@ def test_a_stint_stands_while_the_mean_is_above_its_line(name: str, problem: str
             end = t + stint
         assert agent.act(curator, t, rng)[0] == chosen, t
         curator.absorb(environment, chosen, 1, NO_LINE, rng, rng)
+
+
+def assert_choices_of(agent: Any, curator: Any, means: Sequence[float] = (0.6, 0.5), rounds: int = 400) -> None:
+    """On the same rewards, the agent that skips ahead chooses as the agent itself, in every round of 8 runs."""
+    for seed in range(8):
+        pulls = []
+        for skipping in (True, False):
+            made, kept = agent(), curator()
+            pulls.append(np.zeros((rounds, 2), np.int64))
+            streams = [np.random.default_rng([seed, stream]) for stream in range(3)]
+            chosen = skip_ahead(made, kept) if skipping else made
+            play(Bernoulli.start(means), OneByOne(kept), chosen, np.arange(1, rounds + 1), pulls[-1], *streams)
+        assert np.array_equal(pulls[0], pulls[1]), seed
+
+
+class Needy(Lazy):
+    """A curator whose means can be bounded up to a confidence that grows with the rewards."""
+
+    __slots__ = ()
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        return self.counts[arm] > 0.5 * confidence
+
+
+LAZY: dict[str, Callable[[], Any]] = {
+    "plain": lambda: Plain.start(2),
+    "local": lambda: LocalBernoulli.start(2, epsilon=1.0),
+    "interval": lambda: Interval.start(2, epsilon=30.0, delta=1e-2, v=1.1, schedule="constant"),
+    "needy": lambda: Needy.start(2, epsilon=1.0),
+}
+
+
+@pytest.mark.parametrize("name", LAZY)
+@pytest.mark.parametrize("agent", [LazyUCB, CoveringUCB])
+def test_lazy_agents_choose_as_they_do_when_asked_in_every_round(agent: Any, name: str) -> None:
+    assert_choices_of(lambda: agent.start(2), LAZY[name])
+
+
+def test_imed_chooses_as_when_asked_in_every_round_where_samples_jump() -> None:
+    """Without a width for its noise, ``Interval`` releases the mean of 23 new rewards at once."""
+
+    def curator() -> Interval:
+        return Interval.start(2, epsilon=3.0, delta=1e-2, v=1.1, schedule="constant")
+
+    assert_choices_of(lambda: IMED.start(2), curator, means=[0.5, 0.5], rounds=2000)
+
+
+class NeedyLikelihood(WeightedBernoulli):
+    """A likelihood whose means can be bounded up to a confidence that grows with the weight."""
+
+    __slots__ = ()
+
+    def ready(self, arm: int, confidence: float) -> bool:
+        return self.weights[arm] > confidence
+
+
+@pytest.mark.parametrize(("weight", "long"), [(8.0, False), (40.0, True)])
+def test_a_stint_on_a_likelihood_ends_before_an_arm_must_be_explored(weight: float, long: bool) -> None:
+    curator = NeedyLikelihood.start(2)
+    curator.weights[:], curator.sums[:] = (1000.0, weight), (900.0, 0.0)
+    arm, stint, _ = skip_ahead(LikelihoodIMED.start(2), curator).act(curator, 2900, np.random.default_rng(0))
+    assert (arm, stint > 1) == (0, long)
+    assert curator.ready(1, math.log(2900 + stint - 1))
+
+
+def assert_every_response_is_seen(agent: Any, curator: Any, response: float, level: float, rounds: int) -> None:
+    """The agent, and the one that skips ahead, choose as an agent that remembers nothing."""
+    rng = np.random.default_rng(0)
+    made, skipping = agent.start(2), skip_ahead(agent.start(2), curator)
+    chosen = []
+    for t in range(10**4, 10**4 + rounds):
+        chosen.append(agent.start(2).act(curator, t, rng)[0])
+        assert skipping.act(curator, t, rng)[0] == made.act(curator, t, rng)[0] == chosen[-1]
+        curator.add(chosen[-1], response, level, rng)
+    assert set(chosen) == {0, 1}
+
+
+@pytest.mark.parametrize("agent", [IMED, KLUCB])
+@pytest.mark.parametrize(
+    ("kind", "response"), [(WeightedBernoulli, 0.0), (WeightedLaplace, -1e6), (BinnedBernoulli, 0.0)]
+)
+def test_a_response_that_weighs_next_to_nothing_is_seen(kind: Any, response: float, agent: Any) -> None:
+    """A level of 1e-6 weighs about 1e-13, and 5000 plus that is 5000."""
+    curator = kind.start(2)
+    if kind is BinnedBernoulli:
+        for arm, ones in ((0, 2500.0 + 1.03e-5), (1, 2500.0)):
+            curator.take(arm, ones, 5000.0 - ones, 1.0)
+    else:
+        curator.weights[:], curator.sums[:] = 5000.0, (2500.0 + 1.03e-5, 2500.0)
+    assert_every_response_is_seen(agent, curator, response, 1e-6, rounds=100)
+
+
+@pytest.mark.parametrize("agent", [IMED, KLUCB])
+def test_a_response_that_leaves_the_samples_as_they_were_is_seen(agent: Any) -> None:
+    """One response of variance 1, then one of variance 3: n^2 / V is 1 both times."""
+    level = 2.0 * math.atanh(1.0 / math.sqrt(3.0)) * (1.0 - 2.2e-16)
+    rng, curator = np.random.default_rng(0), HeterogeneousBernoulli.start(2, epsilon_min=0.5)
+    for arm in (0, 1):
+        curator.add(arm, 1.0, 100.0, rng)
+    assert_every_response_is_seen(agent, curator, 0.0, level, rounds=3)
 
 
 CURATORS: dict[str, Callable[[], Any]] = {
@@ -132,6 +248,17 @@ def test_a_likelihood_that_foresees_nothing_is_played_round_by_round(policy: Any
     settings: dict[str, Any] = {"arms": "0.9,0.6", "horizon": 300, "runs": 2, **more}
     compiled, plain = (simulate(policy, engine=engine, **settings) for engine in ("compiled", "python"))
     assert np.array_equal(compiled.pulls, plain.pulls)
+    late = simulate(policy, engine="python", delay="constant(5)", window=50, **settings)
+    assert late.pulls[:, -1].sum() == 2 * 300
+
+
+@pytest.mark.parametrize("agent", [UCB, KLUCB, IMED, LazyUCB, CoveringUCB, LikelihoodIMED])
+def test_where_whole_stints_are_released_no_stint_is_made_longer(agent: Any) -> None:
+    """A longer stint would be one release in the place of many."""
+    plain = agent.start(2)
+    for curator in (Batch, RunningSum, BatchLikelihood):
+        assert skip_ahead(plain, curator.start(2, epsilon=1.0)) is plain
+    assert skip_ahead(plain, GaussianBatch.start(2, epsilon=1.0, delta=1e-6)) is plain
 
 
 def test_bins_that_several_attenuations_share_foresee_nothing() -> None:
@@ -139,6 +266,47 @@ def test_bins_that_several_attenuations_share_foresee_nothing() -> None:
     for levels, sure in ((LEVELS[0], True), (LEVELS[1], False), (LEVELS[2], False)):
         curator.absorb(Bernoulli.start([0.3], users_of(parse_levels(levels))), 0, 100, NO_LINE, rng, rng)
         assert (curator.lower(0, 0.5, 1.0, 2.0, 4) < math.inf) is sure
+
+
+def test_arms_whose_means_differ_by_rounding_are_played_in_stints() -> None:
+    """Between such means the slope of the divergence rounds to 0."""
+    p, q = 0.15, math.nextafter(0.15, 1.0)
+    assert kl_lower_near(p, q, kl(p, q), 0.1) == kl_lower(q, 0.1)
+    curator = in_plain_python(Plain.start(2))
+    curator.counts[0], curator.sums[0], curator.counts[1], curator.sums[1] = 4, 4 * p, 12, 12 * q
+    assert curator.mean(0) < curator.mean(1)
+    assert skip_ahead(IMED.start(2), curator).act(curator, 17, np.random.default_rng(0))[:2] == (0, 2)
+
+
+def test_a_stint_is_never_longer_than_an_integer_can_be() -> None:
+    curator = Plain.start(2)
+    curator.counts[:], curator.sums[:] = 10**12, (1e11, 9e11)
+    arm, stint, line = skip_ahead(IMED.start(2), curator).act(curator, 2 * 10**12, np.random.default_rng(0))
+    assert (arm, stint, 0.0 < line < 0.9) == (1, 10**18, True)
+
+
+def test_kl_ucb_leaves_room_for_rounding_at_large_counts() -> None:
+    """300 times, with nearly equal arms at counts of 1e10 to 1e12: the agent itself chooses as the line says."""
+    rng, stints = np.random.default_rng(0), 0
+    for _ in range(300):
+        curator = in_plain_python(Plain.start(2))
+        mean, most = rng.random(), 10 ** rng.uniform(10, 12)
+        for arm in (0, 1):
+            curator.counts[arm] = int(most * (1.0 - 10 ** rng.uniform(-10, -1)))
+            curator.sums[arm] = mean * curator.counts[arm]
+        agent: Any = KLUCB.start(2, alpha=0.01)
+        t = sum(curator.counts) + 1
+        arm, stint, line = skip_ahead(agent, curator).act(curator, t, rng)
+        assert agent.act(curator, t, rng)[0] == arm
+        if stint > 1:
+            n = curator.counts[arm] + stint - 1
+            least = max(line * n, curator.sums[arm])
+            while least / n <= line:
+                least = math.nextafter(least, math.inf)
+            curator.counts[arm], curator.sums[arm] = n, least
+            assert agent.act(curator, t + stint - 1, rng)[0] == arm
+            stints += 1
+    assert stints > 50
 
 
 def test_the_nearby_root_is_not_below_the_root() -> None:

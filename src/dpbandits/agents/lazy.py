@@ -31,7 +31,11 @@ class LazyUCB(NamedTuple):
         return cls(arms, positive("c", c))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        return largest_bound(self, releases, t, NOISE * positive_log(t))
+        return largest_bound(self, releases, t, self.confidence(t))
+
+    def confidence(self, t: int) -> float:
+        """At which the released means must be bounded in round t."""
+        return NOISE * positive_log(t)
 
     def bound(self, releases: Releases, arm: int, t: int) -> float:
         """The arm's index in round t."""
@@ -61,7 +65,11 @@ class CoveringUCB(NamedTuple):
         return cls(arms, positive("c", c))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        return largest_bound(self, releases, t, positive_log(t))
+        return largest_bound(self, releases, t, self.confidence(t))
+
+    def confidence(self, t: int) -> float:
+        """At which the released means must be bounded in round t."""
+        return positive_log(t)
 
     def bound(self, releases: Releases, arm: int, t: int) -> float:
         """The arm's index in round t."""

@@ -39,6 +39,8 @@ class _Indexed(Agent, Protocol):
     @property
     def arms(self) -> int: ...
 
+    def confidence(self, t: int) -> float: ...
+
     def bound(self, releases: Releases, arm: int, t: int) -> float: ...
 
 
@@ -48,17 +50,19 @@ Lazily = TypeVar("Lazily", bound=_Indexed)
 def skip_ahead(agent: Agent, curator: Curator) -> Agent:
     """An agent with the same choices in longer stints; the agent itself where no such proof is written.
 
-    The proofs need a curator whose other releases stand while an arm is played, and on a likelihood, one that is
-    ``protocols.Foreseeable``.
+    The proofs need a curator of this kind. While an arm is played, the releases of the others stand. It does not
+    release whole stints: there, a longer stint would be another release. A likelihood is ``protocols.Foreseeable``.
+    These three are checked here. ``lowest``, ``samples`` and ``width`` tell what may come, as ``protocols.Releases``
+    says. An arm that is ready at a confidence stays so, and is so at every smaller one.
 
-    >>> from dpbandits.curators import BatchLikelihood, Plain
+    >>> from dpbandits.curators import Batch, Plain
     >>> type(skip_ahead(UCB.start(2), Plain.start(2))).__name__
     'SkippingUCB'
-    >>> type(skip_ahead(LikelihoodIMED.start(2), BatchLikelihood.start(2, epsilon=1.0))).__name__
-    'LikelihoodIMED'
+    >>> type(skip_ahead(UCB.start(2), Batch.start(2, epsilon=1.0))).__name__
+    'UCB'
     """
     start = SKIPPING.get(type(agent))
-    if start is None or not curator.others_stand:
+    if start is None or curator.by_stint or not curator.others_stand:
         return agent
     if isinstance(agent, LikelihoodIMED) and not isinstance(curator, Foreseeable):
         return agent
@@ -157,7 +161,8 @@ class SkippingUCB(NamedTuple):
 class SkippingLazy(NamedTuple, Generic[Lazily]):
     """An agent whose indices only grow with t while releases stand: the leader stays while no rival can pass it.
 
-    Until the leader's next release its index is at least what it is now, and no rival's is more than at the end.
+    Until the leader's next release its index is at least what it is now, and no rival's is more than at the end. Where
+    every response is released, each choice is made anew.
 
     >>> from dpbandits.curators import Lazy
     >>> agent, curator, rng = SkippingLazy.start(LazyUCB.start(2)), Lazy.start(2, epsilon=1.0), np.random.default_rng(0)
@@ -185,7 +190,11 @@ class SkippingLazy(NamedTuple, Generic[Lazily]):
     def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
         """Whether ``leader`` is certain to be chosen for so many rounds."""
         arms = self.lazy.arms
-        if first_unready(releases, arms, t, 0.0) < arms or releases.lowest(leader, stint - 1) == -math.inf:
+        if first_unready(releases, arms, t, self.lazy.confidence(t + stint - 1)) < arms:
+            return False
+        if releases.lowest(leader, stint - 1) < releases.mean(leader):
+            return False
+        if releases.samples(leader, stint - 1) > releases.samples(leader, 0):
             return False
         largest = -math.inf
         for arm in range(arms):

@@ -15,14 +15,15 @@ from dpbandits.protocols import MARGIN, NO_LINE, Foreseeable, Releases
 from dpbandits.types import Floats, Rng
 
 HALF = 0.5  # of the lead of an index that its own growth may cost in a stint
-FARTHEST = 40.0  # leads beyond this one are as good
+FARTHEST = 40.0  # a larger lead of the arm with the largest mean makes no longer stint
+LONGEST = 1e18  # rounds; a 64-bit integer holds nine times as many
 
 
 class KeptOfIMED(NamedTuple):
     """The fields of ``SkippingIMED`` and ``SkippingLikelihood``."""
 
     imed: Any
-    counts: Floats  # (arms,): the samples for which the next two hold; 0 is none
+    counts: Floats  # (arms,): the samples for which the next three hold; 0 is none
     means: Floats  # (arms,)
     logs: Floats  # (arms,): of the samples
     least: Floats  # (arms,): the misfit of the mean, where the misfit is known up to a constant; NaN is none
@@ -36,8 +37,9 @@ class IMEDInStints:
     """The arm with the least evidence + log n, for as long as it is certain to be that.
 
     The arm with the largest mean has the index log n. Its rivals' indices are above that as long as its mean is above a
-    line: the largest mean at which a rival's index is log n at the end of the stint. For an arm with a smaller mean, no
-    other index falls while it is played; its own stays below the least of them as long as its mean is above a line.
+    line, which is a bound from above of the largest mean at which a rival's index is log n at the end of the stint. For
+    an arm with a smaller mean, no other index falls while it is played; its own stays below the least of them as long
+    as its mean is above a line.
 
     What was computed of an arm is kept until it is played. From there, and a bound of the slope, follows a floor of its
     index for any largest mean. Only arms whose floor does not exclude them are computed again.
@@ -81,7 +83,12 @@ class IMEDInStints:
         return leader
 
     def rounding(self: Any, arm: int) -> float:
-        """More than the rounding error of this arm's index."""
+        """More than the rounding error of this arm's index, where evidence is rounded like n times a divergence.
+
+        On ``BinnedBernoulli`` that holds at large levels only. The error grows with the number of responses, which may
+        be much more than their weight: 1e8 of them at level 1e-3 weigh 25. There rounding may decide between indices
+        that are as close as that.
+        """
         return MARGIN + 1e-15 * self.counts[arm]
 
     def floor(self: Any, arm: int, top: float) -> float:
@@ -105,10 +112,10 @@ class IMEDInStints:
     def leading(self: Any, releases: Any, leader: int, lead: float) -> tuple[int, float]:
         """For how long to play the arm with the largest mean, and above which line; ``lead`` is its index's."""
         n, top, growth = self.counts[leader], self.means[leader], HALF * lead
-        rounds = int(n * math.expm1(growth)) if growth > 1.0 or n * growth > 1.0 else 1  # e^x - 1 < 2x up to 1
+        rounds = int(min(n * math.expm1(growth), LONGEST)) if growth > 1.0 or n * growth > 1.0 else 1  # e^x < 1 + 2x
         if rounds < 2:
             return 1, NO_LINE
-        own = positive_log(n + rounds) + MARGIN
+        own = positive_log(releases.samples(leader, rounds)) + MARGIN
         line = 0.0
         for arm in range(len(self.means)):
             if arm != leader:
@@ -116,7 +123,7 @@ class IMEDInStints:
         return rounds, line + MARGIN
 
     def reaching(self: Any, releases: Any, arm: int, own: float, top: float) -> float:
-        """A largest mean at which this arm's index is at least ``own``; ``top`` where no smaller one is known."""
+        """While the largest mean is above this, the arm's index is at least ``own``; ``top`` where that is unknown."""
         mean, needed = self.means[arm], own + self.rounding(arm) - self.logs[arm]
         if needed <= 0.0:
             return mean
@@ -135,7 +142,8 @@ class IMEDInStints:
         rounds = int(min(HALF * lead / rise, 1e15))
         if rounds < 2:
             return 1, NO_LINE
-        more = lead + self.logs[arm] - positive_log(n + rounds) - self.rounding(arm)  # or more, with the correction
+        own = positive_log(releases.samples(arm, rounds))
+        more = lead + self.logs[arm] - own - self.rounding(arm)  # a correction allows more, which is not used
         return rounds, self.lower(releases, arm, top, evidence + more, rounds) + MARGIN
 
 
@@ -167,6 +175,7 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
             if releases.width(arm, confidence, 0) > 0.0:
                 return imed.act(releases, t, rng)
         arm, rounds, line = self.stint(releases)
+        self.counts[arm] = 0.0  # it is played now, and its mean may change while its samples do not
         if rounds > 1 and first_unready(releases, imed.arms, t, imed.alpha * positive_log(t + rounds - 1)) < imed.arms:
             return arm, 1, NO_LINE
         return arm, rounds, line
@@ -193,8 +202,8 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
 
     def lower(self, releases: Releases, arm: int, top: float, most: float, rounds: int) -> float:
         """What the mean must stay above in so many rounds for the evidence against ``top`` to be at most ``most``."""
-        n = self.counts[arm]
-        return kl_lower_near(self.means[arm], top, self.evidence[arm] / n, most / (n + rounds))
+        divergence = self.evidence[arm] / self.counts[arm]
+        return kl_lower_near(self.means[arm], top, divergence, most / releases.samples(arm, rounds))
 
 
 class SkippingLikelihood(IMEDInStints, KeptOfIMED):
@@ -218,7 +227,12 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
     def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
         arms = len(self.means)
         arm = first_unready(releases, arms, t, positive_log(t))
-        return self.stint(releases) if arm == arms else (arm, 1, NO_LINE)
+        if arm < arms:
+            return arm, 1, NO_LINE
+        arm, rounds, line = self.stint(releases)
+        if rounds > 1 and first_unready(releases, arms, t, positive_log(t + rounds - 1)) < arms:
+            return arm, 1, NO_LINE
+        return arm, rounds, line
 
     def mean(self, releases: Foreseeable, arm: int) -> float:
         """The released mean."""

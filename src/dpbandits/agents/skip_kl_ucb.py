@@ -13,14 +13,16 @@ from dpbandits.protocols import MARGIN, NO_LINE, Releases
 from dpbandits.types import Floats, Rng
 
 SHARE = 0.25  # of the leader's lead that a stint may use up
+ROUNDING = 2e-15  # more than the rounding error of a divergence
+MANY = 1e6  # samples; with fewer, arms whose indices are equal are alike, and rounding does not decide
 
 
 class SkippingKLUCB(NamedTuple):
     """KL-UCB in stints: the leader stays ahead while its mean is above a line.
 
     The ceiling is what no rival's index exceeds at the end of the stint. The leader's index is above it as long as its
-    mean p has n kl(p, ceiling) < L, with the n of the end and the L of the start: the line is the least such p. Where
-    the curator's noise has a width, every choice is made anew.
+    mean p has n kl(p, ceiling) < L, with the n of the end and the L of the start. The line is a bound from above of the
+    least such p. Where the curator's noise has a width, every choice is made anew.
 
     What was computed of an arm is kept until it is played. Its index is a concave function of L, so the tangent where
     it was last computed is a ceiling of it. Only arms whose ceiling does not exclude them are computed again.
@@ -36,14 +38,15 @@ class SkippingKLUCB(NamedTuple):
     kl_ucb: KLUCB
     counts: Floats  # (arms,): the samples for which the next one holds; 0 is none
     means: Floats  # (arms,): clipped to [0, 1]
-    levels: Floats  # (arms,): the L for which the next two hold; 0 is none
+    levels: Floats  # (arms,): the L for which the next three hold; 0 is none
     indices: Floats  # (arms,)
     rises: Floats  # (arms,): of the index, as a function of L
+    margins: Floats  # (arms,): more than the rounding error of the index, which is a divergence's divided by its slope
 
     @classmethod
     def start(cls, kl_ucb: KLUCB) -> Self:
         """A fresh agent with the choices of ``kl_ucb``."""
-        return cls(kl_ucb, *np.zeros((5, kl_ucb.arms)))
+        return cls(kl_ucb, *np.zeros((6, kl_ucb.arms)))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         kl_ucb = self.kl_ucb
@@ -55,7 +58,11 @@ class SkippingKLUCB(NamedTuple):
             if level <= 0.0 or releases.width(arm, level, 0) > 0.0:
                 return kl_ucb.act(releases, t, rng)
         leader, second = self.look(releases, level)
-        rounds = self.rounds(leader, t, level, self.indices[leader] - second)
+        lead = self.indices[leader] - second
+        if lead <= self.margins[leader] and (lead > 0.0 or self.counts[leader] > MANY):
+            leader, lead = kl_ucb.act(releases, t, rng)[0], 0.0  # rounding may decide, so the agent itself does
+        rounds = self.rounds(leader, t, level, lead)
+        self.counts[leader] = 0.0  # it is played now, and its mean may change while its samples do not
         later = kl_ucb.alpha * positive_log(t + rounds - 1)
         if rounds < 2 or first_unready(releases, kl_ucb.arms, t, later) < kl_ucb.arms:
             return leader, 1, NO_LINE
@@ -79,7 +86,7 @@ class SkippingKLUCB(NamedTuple):
             if arm == best:
                 continue
             index = self.ceiling(arm, level)
-            if index >= self.indices[best] - MARGIN:
+            if index >= self.indices[best] - max(self.margins[arm], self.margins[best]):
                 index = self.solve(arm, level)
                 if index > self.indices[best] or (index == self.indices[best] and arm < best):
                     best, index = arm, self.indices[best]
@@ -93,6 +100,7 @@ class SkippingKLUCB(NamedTuple):
             index = kl_upper(mean, level / n)
             self.levels[arm], self.indices[arm] = level, index
             self.rises[arm] = index * (1.0 - index) / (n * (index - mean)) if index > mean else 0.0
+            self.margins[arm] = max(MARGIN, ROUNDING * n * self.rises[arm])
         return self.indices[arm]
 
     def ceiling(self, arm: int, level: float) -> float:
@@ -108,9 +116,12 @@ class SkippingKLUCB(NamedTuple):
         return int(min(SHARE * lead / fall, 1e15)) if fall > 0.0 else 1
 
     def line(self, leader: int, budget: float, later: float) -> float:
-        """The least mean with which the leader's index, of this divergence, exceeds all others at L = ``later``."""
-        mean, ceiling = self.means[leader], 0.0
+        """A mean above which the leader's index, of this divergence, exceeds all others at L = ``later``."""
+        mean, ceiling = self.means[leader], MARGIN
         for arm in range(self.kl_ucb.arms):
             if arm != leader:
-                ceiling = max(ceiling, self.ceiling(arm, later))
-        return kl_lower_near(mean, ceiling + MARGIN, kl(mean, ceiling + MARGIN), budget) + MARGIN
+                ceiling = max(ceiling, self.ceiling(arm, later) + self.margins[arm])
+        line, margin = kl_lower_near(mean, ceiling, kl(mean, ceiling), budget), MARGIN
+        if line < ceiling:
+            margin = max(margin, ROUNDING * ceiling * (1.0 - ceiling) / (ceiling - line))
+        return line + margin

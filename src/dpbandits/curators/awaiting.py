@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Generic, NamedTuple, TypeVar
 
-from dpbandits.protocols import Curator, Releases
+from dpbandits.protocols import Bounded, Curator, Likelihood, Releases
 from dpbandits.types import Integers
 
 __all__ = ["Awaiting", "awaiting"]
@@ -17,9 +17,11 @@ def awaiting(curator: Curator, out: Integers, window: float) -> Releases:
     """What an agent sees while decisions are ``out``: these count if there is a window and the curator allows it.
 
     Without a window, decisions whose responses are lost would count for ever, and an arm could be given up on
-    responses that never came.
+    responses that never came. On a likelihood nothing that is out counts: what a response tells is known when it comes.
     """
-    return Awaiting(curator, out) if curator.counts_ahead and window < math.inf else curator
+    if not curator.counts_ahead or window == math.inf or isinstance(curator, (Likelihood, Bounded)):
+        return curator
+    return Awaiting(curator, out)
 
 
 class Awaiting(NamedTuple, Generic[Inner]):

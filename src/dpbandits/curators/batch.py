@@ -23,6 +23,7 @@ class ByStint(Trusted):
     __slots__ = ()
 
     by_stint = True
+    counts_ahead = False  # nothing changes while a stint is open
 
     raw_counts: Integers
     raw_sums: Floats

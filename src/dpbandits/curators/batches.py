@@ -37,8 +37,6 @@ class Batches(ByStint, BatchesFields):
 
     __slots__ = ()
 
-    counts_ahead = False
-
     @classmethod
     def start(cls, arms: int, *, epsilon: float, most: int = 64) -> Self:
         """A fresh curator with room for ``most`` batches of each arm."""

@@ -132,15 +132,18 @@ class BitsAtLevels(AtLevels):
         return max(-self.change(line, slope, 1.0), 0.0), max(-self.change(line, slope, 0.0), 0.0)
 
     def add_few(self: Any, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        """Play up to n rounds, until the mean is no longer above ``line``; how many that took."""
+        """Play up to n rounds, until the mean is no longer above ``line``; how many that took.
+
+        Where no response comes the mean stays, so only the first such round looks at it.
+        """
         mean = self.given_mean(environment, arm)
         for played in range(1, n + 1):
             slope = environment.population.bit_slope(self.least_level(), rewards)
             one = 1.0 if noise.random() < attenuate(mean, slope) else 0.0
             if slope > 0.0:
                 self.take(arm, one, 1.0 - one, slope)
-                if line > NO_LINE and self.slack(arm, line) <= 0.0:
-                    return played
+            if line > NO_LINE and (slope > 0.0 or played == 1) and self.heard(arm) and self.slack(arm, line) <= 0.0:
+                return played
         return n
 
     def add_many(self: Any, environment: Environment, arm: int, n: int, line: float, rng: Rng) -> int:
