@@ -55,7 +55,7 @@ out_option = click.option(
     default="95%",
     show_default=True,
     metavar="SHARE",
-    help="Of a test that ends when the best arm is known: how many users does it need?",
+    help="Of a test that stops when the best arm is known. The plan says how many users such a test needs.",
 )
 @click.option("--theory", is_flag=True, help="Add what theorems say in the long run.")
 @click.option(
@@ -176,9 +176,8 @@ def _print(found: Plan, in_theory: bool) -> None:
         echo(f"* {sentence}")
     echo(
         f"\nAt epsilon {found.focus:g}, best first. Policies are ranked by the upper end of the 95 % interval of the "
-        "mean,\nwhich holds with heavy tails (empirical Bernstein). Loss is regret over what the best arm would pay. A "
-        "disaster\n"
-        "is a run that lost more than ten times the median.\n"
+        "mean,\nan empirical Bernstein bound. Those marked (!) come after the others, and those without privacy last.\n"
+        "Loss is regret over what the best arm would pay. A disaster is a run that lost over ten times the median.\n"
     )
     print_table(*outcome_table(found))
     cautions = {one.label: one.caution for one in found.at(found.focus) if one.caution}

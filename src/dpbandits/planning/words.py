@@ -145,11 +145,12 @@ def _about_knowing(plan: Plan, test: Knowing) -> str:
     text += f" confidence ({test.policy}, epsilon {test.epsilon:g})"
     if test.users is None:
         return f"{text} needs more than {number(test.played)} {who}."
-    days = "" if asked.per_day is None else f" ({test.users / asked.per_day:.3g} days)"
+    about = float(f"{test.users:.2g}")  # a quantile of so few simulated tests has no more digits
+    days = "" if asked.per_day is None else f" ({about / asked.per_day:.3g} days)"
     wait = "" if test.users <= asked.horizon else f", which is more than the {asked.horizon:,} of this plan"
     whose = "private test" if test.trust == "central" else "test on private bits"
     least = "" if test.at_least is None else f" No {whose} needs fewer than {number(test.at_least)} on average."
-    return f"{text} needs {number(test.users)} {who}{days} in 19 of 20 cases{wait}.{least}"
+    return f"{text} needs about {about:,.0f} {who}{days} in 19 of 20 cases{wait}.{least}"
 
 
 def _share(part: float) -> str:
@@ -248,7 +249,7 @@ def _amount(plan: Plan, regret: float) -> str:
 def _loss(plan: Plan, outcome: Outcome) -> str:
     """The regret with its unit, its share of what the best arm would pay, and its interval."""
     low, high = outcome.interval
-    return f"{_amount(plan, outcome.regret)}, with 95 % confidence {number(low)} to {number(high)}"
+    return f"{_amount(plan, outcome.regret)} on average, with 95 % confidence {number(low)} to {number(high)}"
 
 
 def _settling(plan: Plan, outcome: Outcome) -> str:
