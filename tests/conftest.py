@@ -70,9 +70,12 @@ def two_sided() -> Callable[[float], Callable[[int], float]]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how much of the budget the slow tests took."""
+    """Say how much of the budget the slow tests took: seconds of waiting, where several workers share them."""
     reports = [report for found in terminalreporter.stats.values() for report in found if hasattr(report, "duration")]
-    spent = sum(report.duration for report in reports if "slow" in report.keywords)
+    slow = [report for report in reports if "slow" in report.keywords]
+    workers = len({getattr(report, "worker_id", "") for report in slow}) or 1
+    spent = sum(report.duration for report in slow) / workers
     if spent:
         over = " (over budget: make them quicker, or say why the machine was not idle)" if spent > SLOW_BUDGET else ""
-        terminalreporter.write_line(f"slow tests: {spent:.0f} s of a budget of {SLOW_BUDGET} s{over}")
+        took = f"slow tests: {spent:.0f} s on {workers} workers"
+        terminalreporter.write_line(f"{took}, of a budget of {SLOW_BUDGET} s{over}")
