@@ -48,6 +48,23 @@ def policy_pages() -> Iterator[str]:
     yield from (f"::: {lookup.find(name).__module__}.{lookup.find(name).__name__}" for name in lookup.names())
 
 
+def policy_table() -> Iterator[str]:
+    """What a user asks first of every policy."""
+    from dpbandits.policies import lookup
+
+    cautions = []
+    yield "| policy | trust | promise | rewards | | from |\n|---|---|---|---|---|---|"
+    for row in lookup.overview():
+        name, traits = row["name"], lookup.traits(row["name"])
+        said = {"needs the horizon": lookup.needs_horizon(name), "stops": traits.stops, "(!)": traits.caution}
+        rewards = "any size" if traits.any_reward else "in [0, 1]"
+        link = f"[`{name}`](#{lookup.find(name).__module__}.{lookup.find(name).__name__})"
+        special = "; ".join(words for words, so in said.items() if so)
+        yield f"| {link} | {row['trust']} | {row['guarantee']} | {rewards} | {special} | {row['paper']} |"
+        cautions += [f"(!) `{name}`: {traits.caution}."] if traits.caution else []
+    yield from ("", "\n\n".join(cautions))
+
+
 def command_pages() -> Iterator[str]:
     """A section for each command: what it does, how it is called, its options."""
     from dpbandits.cli import commands
@@ -95,5 +112,6 @@ WRITERS = {
     "<!-- changelog: CHANGELOG.md -->": changelog,
     "<!-- commands: written from the parser -->": command_pages,
     "<!-- policies: written from the package -->": policy_pages,
+    "<!-- policies in a table: written from the package -->": policy_table,
     "<!-- problems: written from the package -->": problem_table,
 }

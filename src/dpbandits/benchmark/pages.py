@@ -260,7 +260,7 @@ def _short(found: Sequence[Scores], tails: Sequence[Scores]) -> list[str]:
         worst = ", ".join(f"`{e.policy}` {10_000 * e.disasters:.3g} ({e.problem})" for e in failing[:4]) or "none"
         lines.append(
             f"* **{tail.track.title}.** Regret over that of the best, least first: {first}. Most cells: "
-            f"`{most.policy}`, {most.wins} of {most.cells}. Disasters in 10,000 runs, the most first: {worst}."
+            f"`{most.policy}`, {most.wins} of {most.cells}. Disasters for each 10,000 runs, the most first: {worst}."
         )
     return lines
 

@@ -29,7 +29,7 @@ class _Audit(click.Group):
 
 @app.group(cls=_Audit)
 def audit() -> None:
-    """Check a privacy guarantee: compute its worst case at small sizes, or try to refute it.
+    """Check a privacy guarantee: prove it for the sizes that the verdict names, or try to refute it.
 
     \b
     audit policy NAME       a policy of the package
@@ -60,7 +60,9 @@ def _shared_options() -> list[click.Parameter]:
         click.Option(
             ["--alpha"], type=Number(), default="0.001", show_default=True, help="Error probability of the lower bound."
         ),
-        click.Option(["--horizon"], type=Number(), help="Rounds.  [default: 64 exact, 30 otherwise]"),
+        click.Option(
+            ["--horizon"], type=Number(), help="Rounds.  [default: 64, or more where a policy needs it; 30 in the game]"
+        ),
         click.Option(["--seed"], type=Number(), default="0", show_default=True, help="Seed of all random numbers."),
         click.Option(["--anytime"], is_flag=True, help="Stop as soon as the claim is refuted."),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document on standard output."),
@@ -77,7 +79,7 @@ def _audited(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("name")
 @_audited
 def policy(name: str, **given: Any) -> None:
-    """Check the guarantee of the policy NAME, for two arms."""
+    """Check the guarantee of the policy NAME. The verdict names the numbers of arms."""
     _report(lambda: _policy(name, given), given["as_json"])
 
 

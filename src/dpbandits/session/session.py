@@ -176,8 +176,9 @@ class Session:
     def means(self) -> dict[Any, float | None]:
         """The released mean of each arm, in the unit of the releases; None where nothing is released yet.
 
-        In the local model these are means of private responses, and anybody may see them. In the central model the
-        promise is about the choices: the means are for those who may see the rewards.
+        In the local model these are means of private responses, randomised bits for instance, and not of rewards:
+        ``interval`` is about the reward itself. In the central model the releases of this package's policies are as
+        private as their choices. The means of a baseline are those of the rewards.
         """
         curator = self._live.curator
         return {
@@ -217,8 +218,8 @@ class Session:
     def interval(self, arm: Any, confidence: float = 0.95) -> tuple[float, float]:
         """What is known of an arm: an interval that holds its mean reward with this confidence, whenever one looks.
 
-        It follows from releases alone: see ``dpbandits.curators.interval``. In the central model, show it to those who
-        may see the released means. With a ``window``, stints may close early, so the releases share the error.
+        It follows from releases alone: see ``dpbandits.curators.interval``. Policies whose curator has no such bound
+        refuse. With a ``window``, stints may close early, and the error is divided among the releases.
 
         >>> session = Session("ldp-ucb-b", arms=["red", "green"], epsilon=2, reward_range=(0, 10))
         >>> session.interval("green")
