@@ -87,7 +87,7 @@ class App:
         except Exception as error:
             log.error("cannot start", reason=str(error))
             await send({"type": "lifespan.startup.failed", "message": str(error)})
-            return
+            raise  # a server has been told and prints nothing more; a test client fails, instead of waiting
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.service.stop()
