@@ -6,12 +6,15 @@ import asyncio
 import json
 import os
 import shutil
+import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from calls import create, decide, folded, read, respond, reward, served
@@ -29,6 +32,7 @@ from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.store import Database
 from dpbandits.service.tables import answers, experiments, states
+from dpbandits.service.tally import RETRY
 
 Open = Callable[..., TestClient]
 TOKEN = tokens.Token(7, 0, 2, 0, 0, 7, 1_700_000_000_000, b"", "d1")
@@ -447,3 +451,125 @@ def test_ready_is_looked_at_once_a_second(embedded: TestClient) -> None:
     assert embedded.get("/readyz").status_code == 200
     if time.monotonic() - before < 0.9:
         assert served(embedded)._probed == stored
+
+
+@contextmanager
+def locked(tally: Path) -> Iterator[None]:
+    """Nobody can write the tally meanwhile."""
+    other = sqlite3.connect(tally, isolation_level=None)
+    other.execute("begin immediate")
+    yield
+    other.close()
+
+
+def test_nothing_is_shown_of_a_draw_that_cannot_be_counted(client: TestClient, tmp_path: Path) -> None:
+    create(client, policy="adap-ucb")
+    create(client, "local")
+    token = decide(client)["token"]
+    folded(client)
+    service = served(client)
+    service.probe = service._store_something  # type: ignore[method-assign]  # no answer is remembered
+    assert client.get("/readyz").status_code == 200
+    with locked(tmp_path / "tally"):
+        client.post("/v1/rewards", json={"token": token, "reward": 1})
+        deadline = time.monotonic() + 30
+        while client.get("/v1/experiments/shop/ledger").status_code == 200:
+            assert time.monotonic() < deadline
+        for path in ("summary", "series", "ledger"):
+            assert client.get(f"/v1/experiments/shop/{path}").status_code == 503
+        assert client.post("/v1/experiments/shop/decisions").status_code == 503
+        assert client.get("/readyz").status_code == 503
+        decide(client, "local")
+        read(client, "summary", "local")
+        assert service.tally.seen().get(service.names["shop"].experiment.tallied, 0) == 0
+    time.sleep(RETRY)
+    assert reward(client, token, 1) == "duplicate"
+    assert len(read(client, "ledger")["entries"]) == 1
+    assert service.tally.seen()[service.names["shop"].experiment.tallied] == 1
+    assert client.get("/readyz").status_code == 200
+
+
+def test_draws_that_a_killed_server_did_not_count_are_counted_at_the_start(serve: Open, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/test.db"
+    client = serve(store)
+    create(client, policy="adap-ucb")
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    client.__exit__(None, None, None)
+    with closing(sqlite3.connect(tmp_path / "tally")) as tally, tally:
+        tally.execute("delete from dpbandits_draws")
+    assert list(served(serve(store)).tally.seen().values()) == [1]
+
+
+def test_a_tally_that_is_deleted_is_missed(embedded: TestClient, tmp_path: Path) -> None:
+    create(embedded, policy="adap-ucb")
+    token = decide(embedded)["token"]
+    (tmp_path / "tally").unlink()
+    assert embedded.post("/v1/rewards", json={"token": token, "reward": 1}).status_code == 503
+    assert embedded.get("/v1/experiments/shop/ledger").status_code == 503
+
+
+def test_a_database_that_is_put_back_under_a_running_worker_is_noticed(serve: Open, postgres: Postgres) -> None:
+    """As by a restore, or when a replica that lags takes over: the worker connects again by itself."""
+    store = postgres.database()
+    name = store.rpartition("/")[2]
+    client = serve(store)
+    create(client, policy="adap-ucb")
+    token = decide(client)["token"]
+    folded(client)
+
+    def put(*statements: str) -> None:
+        away = (
+            f"alter database {name} allow_connections false",
+            f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'",
+        )
+        with psycopg.connect(postgres.url, autocommit=True) as connection:
+            for statement in (*away, *statements, f"alter database {name} allow_connections true"):
+                connection.execute(statement)
+
+    def sent() -> str:
+        """What is said to the reward, once the worker is connected again."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            answer = client.post("/v1/rewards", json={"token": token, "reward": 1})
+            if answer.status_code != 503:
+                return answer.json()["status"]
+            time.sleep(0.1)
+        raise AssertionError("the worker does not connect again")
+
+    put(f"create database {name}_copy template {name}")
+    assert sent() == "accepted"
+    folded(client)
+    assert len(read(client, "ledger")["entries"]) == 1
+    put(f"drop database {name}", f"alter database {name}_copy rename to {name}")
+    deadline = time.monotonic() + 30
+    while client.get("/v1/experiments/shop").json().get("status") != "halted":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert sent() == "late"
+    folded(client)
+    assert read(client, "ledger")["entries"] == []
+
+
+def test_one_file_has_one_server_by_whatever_name(embedded: TestClient, tmp_path: Path) -> None:
+    create(embedded)
+    (tmp_path / "link.db").symlink_to(tmp_path / "test.db")
+    other = Service(ServerSettings.read(store=f"sqlite:///{tmp_path}/link.db", keys=tmp_path / "keys", port=0))
+    with pytest.raises(InputError, match="is used by another server"):
+        other.open()
+
+
+def test_a_state_that_somebody_else_wrote_is_not_overwritten(embedded: TestClient) -> None:
+    create(embedded)
+    with served(embedded).store.engine.begin() as connection:
+        connection.execute(sa.update(states).values(changed=states.c.changed + 1))
+    assert embedded.post("/v1/experiments/shop/decisions").status_code == 503
+
+
+def test_old_keys_of_digests_are_erased_while_the_key_file_is_away(embedded: TestClient, tmp_path: Path) -> None:
+    recent = tmp_path / "keys.recent"
+    before = recent.read_text()
+    (tmp_path / "keys").rename(tmp_path / "away")
+    served(embedded).recent._clock = lambda: time.time() + 3 * 3600
+    with pytest.raises(FileNotFoundError):
+        served(embedded)._read_elsewhere()
+    assert json.loads(before)["keys"][0] not in json.loads(recent.read_text())["keys"]

@@ -156,12 +156,7 @@ def write(
         _write_state(service, connection, run, made, at)
     _log(service, connection, experiment.id, who, action, detail)
 
-    def then() -> None:
-        service.hold(made)
-        if drawn and service.tally is not None:
-            service.tally.record({experiment.tallied: made.draws})
-
-    return then
+    return lambda: service.hold(made)
 
 
 def _write_state(service: Service, connection: Connection, before: LiveRun, made: LiveRun, at: int) -> None:

@@ -274,7 +274,9 @@ def _read(service: Service, number: int, make: Callable[..., Any], *more: Any) -
 
 def _latest(service: Service, connection: Connection, number: int) -> LiveRun:
     """The run as it is stored: with several workers, what this one holds may be a little behind."""
-    return service.stored(connection, number)
+    run = service.stored(connection, number)
+    service.tally.count(run)  # before any of it is shown
+    return run
 
 
 def _pages(service: Service, number: int) -> Iterator[list[list[Any]]]:

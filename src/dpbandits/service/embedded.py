@@ -52,7 +52,7 @@ from dpbandits.service.state import LiveState
 from dpbandits.service.store import Database
 from dpbandits.service.tally import Tally
 from dpbandits.service.tokens import Token
-from dpbandits.service.writer import Unavailable
+from dpbandits.service.writer import Unavailable, Untallied
 
 __all__ = ["Control", "Embedded", "Tick", "released_rows"]
 
@@ -84,7 +84,7 @@ class Embedded:
         keys: Keyring,
         recent: Recent,
         clock: Clock,
-        tally: Tally | None,
+        tally: Tally,
         runs: dict[int, LiveRun],
         metrics: Metrics,
     ) -> None:
@@ -93,7 +93,6 @@ class Embedded:
         self.noise, self.choices = SystemNoise(), Choices()
         self._connection: Connection | None = None
         self._file: tuple[int, int] | None = None
-        self._untallied: dict[str, int] = {}
         self._doubts = False  # whether the last answers that came had come before
 
     def commit(self, jobs: list[Job]) -> list[Any]:
@@ -107,12 +106,11 @@ class Embedded:
 
     def _commit_hot(self, jobs: list[Ask | Tell | Tick]) -> list[Any]:
         """In one transaction; where one of them fails for a reason of its own, each in one of its own."""
-        self._count_draws()
         try:
             return self._commit_all(self._opened(), jobs)
-        except (*LOST, Unavailable):
-            raise
         except Exception as error:
+            if isinstance(error, (*LOST, Unavailable)) and not isinstance(error, Untallied):
+                raise
             return [error] if len(jobs) == 1 else [answer for job in jobs for answer in self._commit_hot([job])]
 
     def _lost(self, error: Exception) -> Unavailable:
@@ -123,12 +121,6 @@ class Embedded:
             connection.invalidate()
             connection.close()
         return Unavailable(f"the database cannot be written: {getattr(error, 'orig', None) or error}")
-
-    def _count_draws(self) -> None:
-        """Count every draw outside the database before anything that depends on it is shown."""
-        if self._untallied and self.tally is not None:
-            self.tally.record(self._untallied)
-        self._untallied = {}
 
     def _opened(self) -> Connection:
         if self.store.path is not None:
@@ -195,9 +187,12 @@ class Embedded:
             raise
         for run, state, drawn in changed:
             run.state, run.draws, run.changed = state, run.draws + drawn, run.changed + 1
-        self._untallied = {run.experiment.tallied: run.draws for run, _, drawn in changed if drawn}
-        self._count_draws()
         self.metrics.count(work.rows, self.runs)
+        try:
+            for run, _, _ in changed:
+                self.tally.count(run)
+        except Untallied as error:  # it is stored, and nobody is told: who asks again is answered later
+            return [error if self._draws(job) else answer for job, answer in zip(jobs, answers, strict=True)]
         return answers
 
 
@@ -254,6 +249,7 @@ class _Work:
         number = run.experiment.id
         found = self.states.get(number)
         if found is None:
+            self.books.tally.count(run)
             found = self.states[number] = run.state.copy()
             self.before[number] = found.version
         return found
@@ -360,9 +356,12 @@ class _Work:
             changed.append((run, state, drawn))
             sealed = books.keys.seal(msgspec.json.encode(state.freeze()), run.experiment.name.encode())
             self.cursor.execute(
-                "update states set version = ?, draws = ?, changed = ?, at = ?, state = ? where experiment = ?",
-                (state.version, run.draws + drawn, run.changed + 1, rows.at, sealed, number),
+                "update states set version = ?, draws = ?, changed = ?, at = ?, state = ? "
+                "where experiment = ? and changed = ?",
+                (state.version, run.draws + drawn, run.changed + 1, rows.at, sealed, number, run.changed),
             )
+            if self.cursor.rowcount != 1:
+                raise Unavailable("the database was changed by somebody else: restart the server")
         if not rows.write(self.cursor, embedded=True):
             raise _LookFirst
         return changed

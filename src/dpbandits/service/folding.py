@@ -20,14 +20,14 @@ import structlog
 from dpbandits.exact import SystemNoise
 from dpbandits.service.books import SILENT, Choices, LiveRun, Made, foldable
 from dpbandits.service.embedded import released_rows
-from dpbandits.service.experiment import HOLDOUT, Experiment
+from dpbandits.service.experiment import HOLDOUT
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import where
 from dpbandits.service.rows import DECISIONS, MINUTE, OUTCOMES, SILENT_ONES, Rows
 from dpbandits.service.shared import LOST, Shared
 from dpbandits.service.state import LiveState
 from dpbandits.service.store import Database
-from dpbandits.service.writer import Unavailable
+from dpbandits.service.writer import Unavailable, Untallied
 
 __all__ = ["Folder"]
 
@@ -62,6 +62,7 @@ class _Lead:
 
     epoch: int
     run: LiveRun
+    restored: bool = False  # whether noise was drawn that the database does not know of
 
 
 class Folder:
@@ -122,6 +123,10 @@ class Folder:
             return lead is not None and self._fold(connection, number, lead)
         except LOST:
             raise
+        except Untallied as error:
+            self._failed[number] = time.monotonic() + RETRY
+            log.warning("cannot fold", experiment=self.books.runs[number].experiment.name, reason=str(error))
+            return False
         except Exception as error:
             self._failed[number] = time.monotonic() + RETRY
             experiment = self.books.runs[number].experiment
@@ -148,10 +153,6 @@ class Folder:
             del self._leads[number]
             connection.execute("select pg_advisory_unlock(%s, %s)", (LEASE, number))
             self.books.metrics.leading.set(len(self._leads))
-
-    def _drawn(self, experiment: Experiment) -> int:
-        """How often noise was drawn for an experiment, by the tally."""
-        return 0 if self.books.tally is None else self.books.tally.seen().get(experiment.tallied, 0)
 
     def _take(self, connection: psycopg.Connection[Any], number: int) -> _Lead | None:
         """Become the one who folds an experiment, if nobody else is."""
@@ -186,16 +187,18 @@ class Folder:
                 state.thaw(msgspec.json.decode(self.books.keys.unseal(bytes(sealed), experiment.name.encode())))
                 state.deputy = False
                 lead.run = LiveRun(experiment, state, epoch, draws, changed)
-            restored = not experiment.active and self._drawn(experiment) > draws
-            fold = _Fold(lead.run, cursor, Rows(self.books.clock()), self.books.keys, draws=not restored)
-            made = fold.do(self._noise, self._choices)
+                lead.restored = experiment.server_draws and self.books.tally.seen().get(experiment.tallied, 0) > draws
+            self.books.tally.count(lead.run)  # nothing more is drawn before that
+            fold = _Fold(lead.run, cursor, Rows(self.books.clock()), self.books.keys, draws=not lead.restored)
+            halts = lead.restored and experiment.active
+            made = None if halts else fold.do(self._noise, self._choices)
+        if halts:
+            self.books.halt(number)
         if made is None:
-            return False
-        drawn = made.draws > lead.run.draws
+            return halts
         lead.run = made
-        if drawn and self.books.tally is not None:
-            self.books.tally.record({experiment.tallied: made.draws})
         self.books.metrics.count(fold.rows, self.books.runs)
+        self.books.tally.count(made)
         return True
 
 

@@ -10,7 +10,7 @@ from pydantic_core import PydanticSerializationError
 
 from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.writer import Overloaded, Unavailable
+from dpbandits.service.writer import Overloaded, Unavailable, Untallied
 
 __all__ = ["MEDIA_TYPE", "Refusal", "not_running", "problem_of"]
 
@@ -51,6 +51,9 @@ def problem_of(error: Exception) -> Refusal:
         return Refusal(422, str(error), parameter=error.parameter)
     if isinstance(error, Overloaded):
         return Refusal(503, str(error), headers={"retry-after": "1"})
+    if isinstance(error, Untallied):
+        text = "the tally cannot be written, so nothing is shown of what was stored; try again"
+        return Refusal(503, text, headers={"retry-after": "5"})
     if isinstance(error, Unavailable):
         return Refusal(
             503, "nothing was stored: the database cannot be written; try again", headers={"retry-after": "5"}

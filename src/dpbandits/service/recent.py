@@ -61,8 +61,8 @@ class Recent:
                 replace_secrets(self._path, {"keys": keys})
             self._seen = self._written()
         self._until = min(keys[-1]["made"] + LIFE, keys[0]["made"] + 2 * LIFE)
-        self._newest = bytes.fromhex(keys[-1]["number"])
         self._signers = {bytes.fromhex(key["number"]): signer(bytes.fromhex(key["secret"])) for key in keys}
+        self._newest = bytes.fromhex(keys[-1]["number"])  # last: another thread may read both
 
     def _written(self) -> int:
         with suppress(FileNotFoundError):

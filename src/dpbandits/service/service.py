@@ -72,15 +72,20 @@ class Service:
         self.store.lock()
         self.store.migrate()
         self.lasting = self.store.durable
-        self.tally = None if self.store.path is None and self.store.embedded else Tally(self.settings.tally)
+        in_memory = self.store.embedded and self.store.path is None
+        self.tally = Tally("sqlite://" if in_memory else self.settings.tally)
         self.rotate_if_due()
-        seen = {} if self.tally is None else self.tally.seen()  # before the states: other workers go on meanwhile
+        seen = self.tally.seen()  # before the states: other workers go on meanwhile
         with self.store.opened() as connection, connection.begin():
             latest = connection.execute(sa.select(sa.func.max(states.c.at))).scalar() or 0
             self.clock = Clock(not_before=latest / 1000)
             self.load(connection)
             self._read_keys(connection)
-            self._stop_restored(connection, seen)
+            for run in list(self.runs.values()):
+                if run.experiment.active and seen.get(run.experiment.tallied, 0) > run.draws:
+                    self._halt(connection, run)
+                else:
+                    self.tally.count(run)  # the last process may have been killed before it did
         drawn = [
             run.experiment.name for run in self.runs.values() if run.experiment.server_draws and run.experiment.active
         ]
@@ -88,7 +93,9 @@ class Service:
             raise InputError("store", f"must keep what it is given, for {drawn[0]}: {self.lasting}")
         self.recent = Recent(self.settings.keys.with_name(self.settings.keys.name + ".recent"))
         parts = (self.store, self.keys, self.recent, self.clock, self.tally, self.runs, self.metrics)
-        self.books = Embedded(*parts) if self.store.embedded else Shared(*parts, reload=self.load)
+        self.books = (
+            Embedded(*parts) if self.store.embedded else Shared(*parts, reload=self.load, halt=self.halt_restored)
+        )
         self._folder = Folder(self.books) if isinstance(self.books, Shared) else None
         self.writer: Writer[Any] = Writer(self.books.commit)
         self.ready = True
@@ -128,8 +135,7 @@ class Service:
         if self._folder is not None:
             self._folder.stop()
         self.books.close()
-        if self.tally is not None:
-            self.tally.close()
+        self.tally.close()
         self.store.close()
 
     # Looking after things
@@ -154,18 +160,27 @@ class Service:
         await asyncio.to_thread(self._read_elsewhere)
 
     def _read_elsewhere(self) -> None:
-        with self.store.lookout.connect() as connection:  # first: what follows may fail, and revoked keys must not stay
+        """Each step is tried, whatever becomes of the others: revoked keys and old secrets must not stay."""
+        failed: Exception | None = None
+        for step in (self.recent.refresh, self._reread_keys, self.rotate_if_due, self._reread_secrets):
+            try:
+                step()
+            except Exception as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def _reread_keys(self) -> None:
+        with self.store.lookout.connect() as connection:
             self._read_keys(connection)
-        self.rotate_if_due()
-        self._reread_secrets()
 
     def _reread_secrets(self) -> None:
         """Take over the keys that other processes have renewed."""
+        self.recent.refresh()
         changed = self.settings.keys.stat().st_mtime_ns
         if changed != self._keys_at:
             self._keys_at = changed
             self._take_keys(Keyring.open(self.settings.keys, create=False))
-        self.recent.refresh()
 
     def rotate_if_due(self) -> None:
         """Renew the key that signs tokens, where it is old enough. Tokens that are out stay valid."""
@@ -229,6 +244,9 @@ class Service:
             connection.execute(sa.insert(requests).values(**row))
 
         await self.writer.submit(Control(act))
+        runs = [run.experiment for run in self.runs.values()]
+        if any(one.active and one.server_draws for one in runs):
+            await asyncio.to_thread(self.tally.probe)
 
     def hold(self, run: LiveRun) -> None:
         """Let an experiment that is on disk run."""
@@ -236,17 +254,17 @@ class Service:
         self.runs[run.experiment.id] = run
         self.names[run.experiment.name] = run
 
-    def _stop_restored(self, connection: Connection, seen: dict[str, int]) -> None:
-        """Stop experiments of which noise was drawn that this database does not know of."""
-        for run in self.runs.values():
-            experiment = run.experiment
-            if (
-                experiment.server_draws
-                and seen.get(experiment.tallied, 0) > run.draws
-                and experiment.active  # what has ended is not folded with new noise either
-            ):
-                changes.write(self, connection, run, "dpbandits", "halt", {"reason": RESTORED}, status="halted")()
-                log.error("halted", experiment=experiment.name, reason=RESTORED)
+    def _halt(self, connection: Connection, run: LiveRun) -> None:
+        """Stop an experiment of which noise was drawn that this database does not know of."""
+        changes.write(self, connection, run, "dpbandits", "halt", {"reason": RESTORED}, status="halted")()
+        log.error("halted", experiment=run.experiment.name, reason=RESTORED)
+
+    def halt_restored(self, number: int) -> None:
+        """Stop an experiment whose database was put back while this server ran."""
+        with self.store.opened() as connection, connection.begin():
+            run = self.stored(connection, number)
+            if run.experiment.active:
+                self._halt(connection, run)
 
     def find(self, name: str) -> LiveRun:
         """The experiment of this name."""

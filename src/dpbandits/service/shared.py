@@ -61,14 +61,15 @@ class Shared:
         keys: Keyring,
         recent: Recent,
         clock: Clock,
-        tally: Tally | None,
+        tally: Tally,
         runs: dict[int, LiveRun],
         metrics: Metrics,
         *,
         reload: Callable[..., None],
+        halt: Callable[[int], None],
     ) -> None:
         self.store, self.keys, self.recent, self.clock, self.tally, self.runs = store, keys, recent, clock, tally, runs
-        self.metrics, self.reload = metrics, reload
+        self.metrics, self.reload, self.halt = metrics, reload, halt
         self.choices = Choices()
         self.appended: Callable[[], None] = lambda: None  # is called when there is something to be folded
         self._connection: Connection | None = None
@@ -158,6 +159,8 @@ class Shared:
             state = run.state.copy()
             state.thaw(msgspec.json.decode(self.keys.unseal(bytes(sealed), run.experiment.name.encode())))
             run.state, run.changed, run.draws, run.epoch = state, changed, draws, epoch
+        for number in numbers:
+            self.tally.count(self.runs[number])
 
     def _commit_all(self, connection: Connection, jobs: list[Ask | Tell]) -> list[Any]:
         with connection.begin():

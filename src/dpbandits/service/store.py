@@ -39,7 +39,7 @@ class Database:
     (True, 'a database in memory is gone when the server stops')
     """
 
-    def __init__(self, url: str, *, synchronous: str = "full") -> None:
+    def __init__(self, url: str, *, synchronous: str = "full", busy: float = BUSY) -> None:
         try:
             parsed = make_url(url)
         except ArgumentError:
@@ -50,8 +50,8 @@ class Database:
         if synchronous not in SYNCHRONOUS:
             raise InputError("synchronous", f"must be one of {', '.join(SYNCHRONOUS)}, got '{synchronous}'")
         self.url = parsed if self.embedded else parsed.set(drivername="postgresql+psycopg")
-        self.path = Path(parsed.database).absolute() if self.embedded and parsed.database else None
-        self.synchronous = synchronous
+        self.path = Path(parsed.database).resolve() if self.embedded and parsed.database else None
+        self.synchronous, self._busy = synchronous, busy
         self._lock: int | None = None
         self._unclean = True  # whether the last server was killed, the file is another one since, or was not looked at
         self.engine = self._engine(writes=True)
@@ -63,12 +63,12 @@ class Database:
         if not self.embedded:
             seen = {} if writes else {"isolation_level": "REPEATABLE READ"}  # readers see one state throughout
             return sa.create_engine(
-                self.url, pool_pre_ping=True, pool_size=4, max_overflow=8, pool_timeout=BUSY, **seen
+                self.url, pool_pre_ping=True, pool_size=4, max_overflow=8, pool_timeout=self._busy, **seen
             )
         if self.path is None:
             made = sa.create_engine("sqlite://", poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
         else:
-            made = sa.create_engine(self.url, connect_args={"timeout": BUSY, "check_same_thread": False})
+            made = sa.create_engine(self.url, connect_args={"timeout": self._busy, "check_same_thread": False})
 
         @sa.event.listens_for(made, "connect")
         def prepared(connection: Any, _: object) -> None:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import threading
+import time
 
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, TimeoutError
 
+from dpbandits.service.books import LiveRun
 from dpbandits.service.store import Database
+from dpbandits.service.writer import Untallied
 
 __all__ = ["Tally"]
+
+LOCKED = 1.0  # seconds to wait for somebody else who writes
+RETRY = 1.0  # seconds between two tries where the tally cannot be written
+PROBED = "\nprobe"  # the name under which a probe is stored; no experiment can have it
+
+LOST = (DBAPIError, TimeoutError, OSError)
 
 METADATA = sa.MetaData()
 draws = sa.Table(
@@ -22,33 +33,74 @@ draws = sa.Table(
 class Tally:
     """A small table elsewhere: a file by default, or a database of the operator's choice.
 
-    It is written after the commit of a draw and before anything that depends on the draw is shown. So the database may
-    be ahead of it after a crash, and is behind it only if it is an old copy.
+    A draw is counted after its commit, and by each process before it shows anything that depends on the draw. So the
+    database may be ahead of the tally after a crash, and is behind it only if it is an old copy.
     """
 
     def __init__(self, url: str) -> None:
-        self._store = Database(url)
+        self._store = Database(url, busy=LOCKED)
         with self._store.opened() as connection, connection.begin():
             METADATA.create_all(connection)
+        self._file = self._found()
         self._connection: sa.Connection | None = None
+        self._counted: dict[str, int] = {}
+        self._guard, self._retry = threading.Lock(), 0.0
 
     def seen(self) -> dict[str, int]:
         """The number of draws of each experiment, by its name and number."""
-        with self._store.opened() as connection, connection.begin():
-            return {row.experiment: row.draws for row in connection.execute(sa.select(draws))}
+        try:
+            with self._store.reading() as connection:
+                return {row.experiment: row.draws for row in connection.execute(sa.select(draws))}
+        except LOST as error:
+            raise Untallied(f"the tally cannot be read: {type(error).__name__}") from None
 
-    def record(self, counts: Mapping[str, int]) -> None:
-        """Store these numbers, on disk."""
-        mark = ":n" if self._store.embedded else "%(n)s"
-        count = ":d" if self._store.embedded else "%(d)s"
-        statement = (
-            f"insert into dpbandits_draws (experiment, draws) values ({mark}, {count}) "
-            "on conflict (experiment) do update set draws = excluded.draws where dpbandits_draws.draws < excluded.draws"
-        )
+    def count(self, run: LiveRun) -> None:
+        """See to it that the draws of an experiment are counted, on disk; raises ``Untallied`` if they cannot be."""
+        if run.experiment.server_draws and run.draws > self._counted.get(run.experiment.tallied, 0):
+            self._count(run.experiment.tallied, run.draws)
+
+    def probe(self) -> None:
+        """Store something; raises ``Untallied`` if that cannot be."""
+        self._count(PROBED, time.time_ns())
+
+    def _count(self, name: str, drawn: int) -> None:
+        with self._guard:
+            if time.monotonic() < self._retry:
+                raise Untallied("the tally cannot be written")
+            try:
+                self._write(name, drawn)
+            except LOST as error:
+                self._forget()
+                self._retry = time.monotonic() + RETRY
+                raise Untallied(f"the tally cannot be written: {type(error).__name__}") from None
+            self._counted[name] = drawn
+
+    def _write(self, name: str, drawn: int) -> None:
+        if self._found() != self._file:
+            raise FileNotFoundError("the tally is gone, or was replaced by another file")
+        marks = (":n", ":d") if self._store.embedded else ("%(n)s", "%(d)s")
         if self._connection is None:
             self._connection = self._store.engine.connect()
         with self._connection.begin():
-            self._connection.exec_driver_sql(statement, [{"n": name, "d": n} for name, n in counts.items()])
+            self._connection.exec_driver_sql(
+                f"insert into dpbandits_draws (experiment, draws) values ({marks[0]}, {marks[1]}) on conflict "
+                "(experiment) do update set draws = excluded.draws where dpbandits_draws.draws < excluded.draws",
+                {"n": name, "d": drawn},
+            )
+
+    def _found(self) -> tuple[int, int] | None:
+        """Which file it is; None in a database of PostgreSQL or in memory."""
+        if self._store.path is None:
+            return None
+        found = os.stat(self._store.path)
+        return found.st_dev, found.st_ino
+
+    def _forget(self) -> None:
+        """Use a new connection next time."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
 
     def close(self) -> None:
         """Close the connection."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Overloaded", "Unavailable", "Writer"]
+__all__ = ["Overloaded", "Unavailable", "Untallied", "Writer"]
 
 Job = TypeVar("Job")
 
@@ -18,11 +18,15 @@ MOST_WAITING = 20_000
 
 
 class Unavailable(RuntimeError):  # noqa: N818  # a state, which ends
-    """Nothing was stored: the database is lost or full. The caller may try again."""
+    """It cannot be stored now: the database is lost or full. The caller may try again."""
 
 
 class Overloaded(Unavailable):
     """Too many requests are waiting for the disk."""
+
+
+class Untallied(Unavailable):
+    """The tally cannot be written: nothing may be shown that depends on the latest draw, which is stored."""
 
 
 class Writer(Generic[Job]):
