@@ -30,6 +30,7 @@ from dpbandits.service.keyring import Keyring
 from dpbandits.service.service import Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
+from dpbandits.service.shared import _Append
 from dpbandits.service.store import Database
 from dpbandits.service.tables import answers, experiments, states
 from dpbandits.service.tally import RETRY
@@ -573,3 +574,18 @@ def test_old_keys_of_digests_are_erased_while_the_key_file_is_away(embedded: Tes
     with pytest.raises(FileNotFoundError):
         served(embedded)._read_elsewhere()
     assert json.loads(before)["keys"][0] not in json.loads(recent.read_text())["keys"]
+def test_a_lease_that_is_asked_for_at_two_workers_at_once_is_stored_once(
+    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second worker looks before the first one commits. That both draw the same arms has probability < 1e-100."""
+    store = postgres.database()
+    one, other = serve(store), serve(store)
+    create(one, floor=0.1)
+    first = decide(one, decision="order-77", count=1000)
+    look = _Append.stored
+    monkeypatch.setattr(_Append, "stored", lambda self, asks: look(self, asks) if self.rows.decisions else {})
+    assert decide(other, decision="order-77", count=1000) == first
+    assert len(decide(other, count=1000)["decisions"]) == 1000
+    monkeypatch.undo()
+    assert decide(one, decision="order-77", count=1000) == first
+    assert folded(one)["decisions"] == 2000

@@ -31,6 +31,8 @@ def _added(table: str, *names: str) -> str:
 
 
 DECIDE = Insert("decisions", Made._fields, "on conflict do nothing")
+#: The first rows of leases, where others decide too: it returns those whose names were not taken.
+BEGIN_LEASE = Insert("decisions", Made._fields, "on conflict do nothing returning experiment, decision")
 #: Where one process folds what comes in the transaction that stores it: nothing waits, and all came at the same time.
 FOLDED = tuple(name for name in ANSWERS if name not in ("received", "outcome", "sealed", "folded"))
 ANSWER = Insert("answers", FOLDED, "on conflict do nothing", shared=("received", "folded", "outcome"))
@@ -102,7 +104,7 @@ class Rows:
 
         Rows that others write too come in one order, against deadlocks.
         """
-        DECIDE.run(cursor, self.decisions, embedded=embedded)
+        self._write_decisions(cursor, embedded=embedded)
         new = [
             ANSWER.run(cursor, rows, embedded=embedded, shared=(self.at, True, outcome)) == len(rows)
             for outcome, rows in self.answers.items()
@@ -112,3 +114,17 @@ class Rows:
         HOLD_OUT.run(cursor, [(*key, *counts) for key, counts in sorted(self.held.items())], embedded=embedded)
         RELEASE.run(cursor, self.releases, embedded=embedded)
         return all(new)
+
+    def _write_decisions(self, cursor: Any, *, embedded: bool) -> None:
+        """Insert the decisions. If another worker has just used the name of a lease, none of its rows are inserted.
+
+        The rows of two leases of one name may begin at different items, and would then not conflict. But both leases
+        have a row that begins at item 0: where that row is new, all are.
+        """
+        rest = [] if embedded else [row for row in self.decisions if row.first > 0]
+        if not rest:
+            DECIDE.run(cursor, self.decisions, embedded=embedded)
+            return
+        BEGIN_LEASE.run(cursor, [row for row in self.decisions if row.first == 0], embedded=False)
+        new = set(cursor.fetchall())
+        DECIDE.run(cursor, [row for row in rest if (row.experiment, row.decision) in new], embedded=False)
