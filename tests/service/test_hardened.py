@@ -589,3 +589,24 @@ def test_a_lease_that_is_asked_for_at_two_workers_at_once_is_stored_once(
     monkeypatch.undo()
     assert decide(one, decision="order-77", count=1000) == first
     assert folded(one)["decisions"] == 2000
+
+
+@pytest.mark.parametrize("changed", [{"add_arm": "new"}, {"paused_arms": ["red"]}])
+def test_a_change_before_the_fold_counts_no_decision_twice(
+    serve: Open, postgres: Postgres, changed: dict[str, Any]
+) -> None:
+    store = postgres.database()
+    client = serve(store)
+    create(client, response_window=3600)
+    folded(client)
+    served(client)._folder.stop()  # type: ignore[union-attr]
+    for _ in range(7):
+        decide(client)
+    assert client.patch("/v1/experiments/shop", json=changed).status_code == 200
+    client.__exit__(None, None, None)
+    again = serve(store)
+    assert folded(again)["decisions"] == 7
+    service = served(again)
+    with service.store.reading() as connection:
+        state = service.stored(connection, service.find("shop").experiment.id).state
+    assert (state.decisions, sum(state.desk.out), state.served) == (7, 7, 7)

@@ -17,7 +17,6 @@ from dpbandits.service.books import Choices, LiveRun
 from dpbandits.service.embedded import Control, released_rows
 from dpbandits.service.experiment import Experiment, Settings
 from dpbandits.service.problems import Refusal
-from dpbandits.service.shared import Shared
 from dpbandits.service.state import LiveState, extended
 from dpbandits.service.tables import audit, experiments, releases, requests, states
 from dpbandits.service.writer import Unavailable
@@ -99,14 +98,24 @@ async def change(
     later: list[Callable[[], None]] = []
 
     def act(connection: Connection) -> dict[str, Any]:
-        if isinstance(service.books, Shared):
-            service.books.refresh(connection, run.experiment.id)
-        current = service.runs[run.experiment.id]
+        current = _locked(service, connection, run.experiment.id)
         fields = how(current)
         later.append(write(service, connection, current, who, action, fields.pop("detail", {}), **fields))
         return _renewed(service, current, fields)[0].to_json()
 
     return await service.writer.submit(Control(act, lambda: later[0]()))
+
+
+def _locked(service: Service, connection: Connection, number: int) -> LiveRun:
+    """An experiment as it is stored; nobody else changes it until the transaction ends.
+
+    With several workers, the copy in memory has decisions that are not folded yet. They must not be stored with it: the
+    fold would count them again.
+    """
+    if service.store.embedded:
+        return service.runs[number]
+    connection.execute(sa.select(states.c.experiment).where(states.c.experiment == number).with_for_update())
+    return service.stored(connection, number)
 
 
 def _renewed(service: Service, run: LiveRun, fields: dict[str, Any]) -> tuple[Experiment, LiveState]:

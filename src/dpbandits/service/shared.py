@@ -126,18 +126,6 @@ class Shared:
             job.then()
         return answer
 
-    def refresh(self, connection: Connection, *numbers: int) -> None:
-        """Take over what others have written, and keep it as it is until this transaction ends, if it is one."""
-        found = connection.exec_driver_sql(
-            "select s.experiment, s.changed, e.revision from states s join experiments e on e.id = s.experiment "
-            "where s.experiment = any(%s) for update of s",
-            (list(numbers),),
-        )
-        for number, changed, revision in found.all():
-            run = self.runs.get(number)
-            if run is None or run.changed != changed or run.experiment.revision != revision:
-                self.reload(connection, number)
-
     def catch_up(self, connection: Connection, cursor: Any, numbers: list[int]) -> None:
         """Take over what was folded since."""
         cursor.execute(
