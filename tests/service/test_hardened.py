@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import shutil
 import sqlite3
@@ -22,11 +23,14 @@ from postgres import Postgres
 from starlette.testclient import TestClient
 
 from dpbandits.errors import InputError
-from dpbandits.service import access, folding, tokens
+from dpbandits.service import access, changes, folding, tokens
 from dpbandits.service.app import App
+from dpbandits.service.books import Ask
 from dpbandits.service.control import _events, _pages
+from dpbandits.service.embedded import Control
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.keyring import Keyring
+from dpbandits.service.problems import problem_of
 from dpbandits.service.service import Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
@@ -34,6 +38,7 @@ from dpbandits.service.shared import _Append
 from dpbandits.service.store import Database
 from dpbandits.service.tables import answers, experiments, states
 from dpbandits.service.tally import RETRY
+from dpbandits.service.tables import answers, experiments, requests, states
 
 Open = Callable[..., TestClient]
 TOKEN = tokens.Token(7, 0, 2, 0, 0, 7, 1_700_000_000_000, b"", "d1")
@@ -610,3 +615,55 @@ def test_a_change_before_the_fold_counts_no_decision_twice(
     with service.store.reading() as connection:
         state = service.stored(connection, service.find("shop").experiment.id).state
     assert (state.decisions, sum(state.desk.out), state.served) == (7, 7, 7)
+
+
+def test_a_change_that_violates_a_constraint_is_refused_alone(serve: Open, postgres: Postgres) -> None:
+    client = serve(postgres.database())
+    create(client)
+    service = served(client)
+    row = sa.insert(requests).values(key="k", digest="", answer="{}", at=1)
+    store = Control(lambda connection: connection.execute(row).close())
+    ask = Ask(service.find("shop").experiment.id, None, b"", 0, 0)
+    decided, stored, refused, asked = service.books.commit([ask, store, store, ask])
+    assert (b"token" in decided, stored, b"token" in asked) == (True, None, True)
+    assert problem_of(refused).status == 409
+    assert folded(client)["decisions"] == 2
+
+
+@pytest.mark.parametrize(("key", "code"), [(None, 409), ("key-1", 201)])
+def test_an_experiment_that_is_begun_at_two_workers_at_once_is_begun_once(
+    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch, key: str | None, code: int
+) -> None:
+    """The second worker has looked whether the name is free before the first one commits."""
+    store = postgres.database()
+    one, other = serve(store), serve(store)
+    asked = {"name": "shop", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1"}
+    given: dict[str, Any] = {"json": asked, "headers": {} if key is None else {"idempotency-key": key}}
+    unused = changes._unused
+    quicker: list[Any] = []
+
+    def late(connection: sa.Connection) -> int:
+        if not quicker:
+            quicker.append(None)
+            quicker[0] = one.post("/v1/experiments", **given)
+        return unused(connection)
+
+    monkeypatch.setattr(changes, "_unused", late)
+    answer = other.post("/v1/experiments", **given)
+    assert (quicker[0].status_code, answer.status_code) == (201, code)
+    if key is None:
+        assert answer.json()["parameter"] == "name"
+    else:
+        assert answer.json() == quicker[0].json()
+    assert decide(other)["arm"] in ("a", "b")
+    assert folded(one)["decisions"] == 1
+
+
+def test_two_workers_that_are_asked_at_once_are_both_ready(serve: Open, postgres: Postgres) -> None:
+    store = postgres.database()
+    clients = [serve(store), serve(store)]
+    with ThreadPoolExecutor(2) as threads:
+        for _ in range(20):
+            for client in clients:
+                served(client)._probed = -math.inf
+            assert [code.status_code for code in threads.map(lambda one: one.get("/readyz"), clients)] == [200, 200]

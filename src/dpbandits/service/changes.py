@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
 
 from dpbandits.errors import InputError
 from dpbandits.exact import SystemNoise
@@ -33,6 +34,7 @@ async def create(service: Service, asked: Settings, who: str, key: str | None) -
     made: list[LiveRun] = []
 
     def act(connection: Connection) -> dict[str, Any]:
+        made.clear()
         if key is not None:
             before = connection.execute(sa.select(requests).where(requests.c.key == key)).first()
             if before is not None:
@@ -49,7 +51,10 @@ async def create(service: Service, asked: Settings, who: str, key: str | None) -
         for run in made:
             service.hold(run)
 
-    return await service.writer.submit(Control(act, then))
+    try:
+        return await service.writer.submit(Control(act, then))
+    except IntegrityError:  # another worker has stored the name or the key meanwhile, and this time it is seen
+        return await service.writer.submit(Control(act, then))
 
 
 def _insert(service: Service, connection: Connection, asked: Settings, who: str, made: list[LiveRun]) -> dict[str, Any]:

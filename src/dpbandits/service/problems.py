@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from pydantic_core import PydanticSerializationError
+from sqlalchemy.exc import IntegrityError
 
 from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment
@@ -58,6 +59,8 @@ def problem_of(error: Exception) -> Refusal:
         return Refusal(
             503, "nothing was stored: the database cannot be written; try again", headers={"retry-after": "5"}
         )
+    if isinstance(error, IntegrityError):
+        return Refusal(409, "nothing was stored: another request has just stored the same; look at what is there")
     if isinstance(error, UnicodeEncodeError | PydanticSerializationError):
         return Refusal(400, "texts must be Unicode, without single surrogates")
     return Refusal(500, "an error of ours: the log has more under this request's id")

@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic import BaseModel
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
@@ -52,7 +53,7 @@ def refuse_in_words(api: FastAPI, changeable: Collection[str]) -> None:
 
     api.add_exception_handler(RequestValidationError, invalid)
     api.add_exception_handler(HTTPException, _http)
-    for kind in (InputError, Refusal, MissingExtraError, RuntimeError):
+    for kind in (InputError, Refusal, MissingExtraError, RuntimeError, SQLAlchemyError):
         api.add_exception_handler(kind, _error)
     api.add_exception_handler(Exception, _fault)
 

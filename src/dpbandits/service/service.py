@@ -32,7 +32,7 @@ from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
 from dpbandits.service.state import LiveState
 from dpbandits.service.store import Database
-from dpbandits.service.tables import experiments, requests, states
+from dpbandits.service.tables import experiments, states
 from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable, Writer
 
@@ -44,6 +44,10 @@ TICK = 0.25  # seconds between looks at what is due
 REREAD = 2.0  # seconds between looks at keys that were made or revoked elsewhere
 PROBE = 1.0  # seconds for which a successful look at the store holds
 PROBED = "\nprobe"  # the key of what it stores; no header can hold it
+PROBE_WITH = (  # other workers look at the same time
+    "insert into requests (key, digest, answer, at) values (:key, '', '{}', :at) "
+    "on conflict (key) do update set at = excluded.at"
+)
 RESTORED = "an old copy of the database was restored: noise would be drawn a second time; start a new experiment"
 
 
@@ -237,11 +241,10 @@ class Service:
                 self._probed = time.monotonic()
 
     async def _store_something(self) -> None:
-        row = {"key": PROBED, "digest": "", "answer": "{}", "at": int(self.clock() * 1000)}
+        row = {"key": PROBED, "at": int(self.clock() * 1000)}
 
         def act(connection: Connection) -> None:
-            connection.execute(sa.delete(requests).where(requests.c.key == PROBED))
-            connection.execute(sa.insert(requests).values(**row))
+            connection.execute(sa.text(PROBE_WITH), row)
 
         await self.writer.submit(Control(act))
         runs = [run.experiment for run in self.runs.values()]

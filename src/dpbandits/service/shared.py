@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import psycopg
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError, TimeoutError
+from sqlalchemy.exc import DBAPIError, IntegrityError, TimeoutError
 
 from dpbandits.service.books import (
     ACCEPTED,
@@ -81,50 +81,52 @@ class Shared:
 
     def commit(self, jobs: list[Job]) -> list[Any]:
         """Store what the jobs ask for; the answer to each."""
-        try:
-            if self._connection is None:
-                self._connection = self.store.engine.connect()
-            connection = self._connection
-            hot = [job for job in jobs if isinstance(job, Ask | Tell)]
-            answers = iter(self._commit_hot(connection, hot) if hot else [])
-            return [
-                self._control(connection, job)
-                if isinstance(job, Control)
-                else None
-                if isinstance(job, Tick)
-                else next(answers)
-                for job in jobs
-            ]
-        except LOST as error:
-            self.metrics.failures.inc()
-            connection_, self._connection = self._connection, None
-            if connection_ is not None:
-                connection_.invalidate()
-                connection_.close()
-            raise Unavailable(f"the database cannot be reached: {type(error).__name__}") from None
+        hot = [job for job in jobs if isinstance(job, Ask | Tell)]
+        answers = iter(self._commit_hot(hot) if hot else [])
+        return [
+            self._control(job) if isinstance(job, Control) else None if isinstance(job, Tick) else next(answers)
+            for job in jobs
+        ]
 
-    def _commit_hot(self, connection: Connection, jobs: list[Ask | Tell]) -> list[Any]:
+    def _commit_hot(self, jobs: list[Ask | Tell]) -> list[Any]:
         """In one transaction; where one of them fails for a reason of its own, each in one of its own."""
         try:
-            return self._commit_all(connection, jobs)
-        except LOST:
-            raise
+            return self._commit_all(self._opened(), jobs)
+        except LOST as error:
+            return [self._lost(error)] * len(jobs)
         except Exception as error:
             if len(jobs) == 1:
                 return [error]
-            return [answer for job in jobs for answer in self._commit_hot(connection, [job])]
+            return [answer for job in jobs for answer in self._commit_hot([job])]
 
-    def _control(self, connection: Connection, job: Control) -> Any:
+    def _control(self, job: Control) -> Any:
         try:
+            connection = self._opened()
             with connection.begin():
                 answer = job.act(connection)
-        except LOST:
-            raise
+            if job.then is not None:
+                job.then()
+        except IntegrityError as error:  # another worker has just stored the same; the connection is sound
+            return error
+        except LOST as error:
+            return self._lost(error)
         except Exception as error:  # refused: the transaction is undone, and the caller is told why
             return error
-        if job.then is not None:
-            job.then()
         return answer
+
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            self._connection = self.store.engine.connect()
+        return self._connection
+
+    def _lost(self, error: Exception) -> Unavailable:
+        """Nothing was stored: the next transaction tries a new connection."""
+        self.metrics.failures.inc()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+        return Unavailable(f"the database cannot be reached: {type(error).__name__}")
 
     def catch_up(self, connection: Connection, cursor: Any, numbers: list[int]) -> None:
         """Take over what was folded since."""
