@@ -25,7 +25,7 @@ from starlette.testclient import TestClient
 from dpbandits.errors import InputError
 from dpbandits.service import access, changes, folding, tokens
 from dpbandits.service.app import App
-from dpbandits.service.books import Ask
+from dpbandits.service.books import ACCEPTED, Ask, Item, Tell
 from dpbandits.service.control import _events, _pages
 from dpbandits.service.embedded import Control
 from dpbandits.service.experiment import Experiment
@@ -667,3 +667,42 @@ def test_two_workers_that_are_asked_at_once_are_both_ready(serve: Open, postgres
             for client in clients:
                 served(client)._probed = -math.inf
             assert [code.status_code for code in threads.map(lambda one: one.get("/readyz"), clients)] == [200, 200]
+
+
+WRITE_ANSWER = (
+    "insert into answers (experiment, decision, item, arm, stint, kind, level, made, received, outcome, folded) "
+    "values (%s, %s, 0, 0, 0, 0, 0, 0, 0, 'late', true)"
+)
+WRITE_DECISION = (
+    "insert into decisions (experiment, decision, first, items, lease, arm, stint, kind, level, made, version, folded) "
+    "values (%s, %s, 0, 1, 0, 0, 0, 0, 0, 0, 0, true)"
+)
+WAITS = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+
+
+@pytest.mark.parametrize("what", ["answers", "decisions"])
+def test_two_workers_that_write_the_same_in_other_orders_do_not_stop_each_other(
+    serve: Open, postgres: Postgres, what: str
+) -> None:
+    """A transaction here writes the first and then the last; the worker is given the last and then the first."""
+    store = postgres.database()
+    client = serve(store)
+    create(client)
+    service = served(client)
+    number = service.find("shop").experiment.id
+    names = ["order-1", "order-9"]
+    jobs: list[Any]
+    statement, jobs = WRITE_DECISION, [Ask(number, name, b"", 0, 0) for name in reversed(names)]
+    if what == "answers":
+        made = tokens.read([decide(client, decision=name)["token"] for name in reversed(names)], service.keys)
+        statement, jobs = WRITE_ANSWER, [Tell([Item(token, 1, 1.0) for token in made if token], rewards=False)]
+    with psycopg.connect(store) as other, psycopg.connect(store, autocommit=True) as watch, ThreadPoolExecutor(1) as at:
+        other.execute(statement, (number, names[0]))
+        committed = at.submit(service.books.commit, jobs)
+        deadline = time.monotonic() + 60
+        while watch.execute(WAITS).fetchone() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        other.execute(statement, (number, names[1]))
+        other.rollback()
+        found = committed.result(60)
+    assert found == [[ACCEPTED] * 2] if what == "answers" else all(b"token" in one for one in found)

@@ -36,6 +36,7 @@ BEGIN_LEASE = Insert("decisions", Made._fields, "on conflict do nothing returnin
 #: Where one process folds what comes in the transaction that stores it: nothing waits, and all came at the same time.
 FOLDED = tuple(name for name in ANSWERS if name not in ("received", "outcome", "sealed", "folded"))
 ANSWER = Insert("answers", FOLDED, "on conflict do nothing", shared=("received", "folded", "outcome"))
+_key = itemgetter(0, 1, 2)  # experiment, decision, first
 _whose = itemgetter(FOLDED.index("experiment"), FOLDED.index("arm"))
 PERSON = Insert(
     "people",
@@ -121,6 +122,8 @@ class Rows:
         The rows of two leases of one name may begin at different items, and would then not conflict. But both leases
         have a row that begins at item 0: where that row is new, all are.
         """
+        if not embedded:
+            self.decisions.sort(key=_key)
         rest = [] if embedded else [row for row in self.decisions if row.first > 0]
         if not rest:
             DECIDE.run(cursor, self.decisions, embedded=embedded)

@@ -252,7 +252,8 @@ class _Append:
             fresh.setdefault(item.key, item)
         if not fresh:
             return []
-        APPEND.run(self.cursor, [self.row(item) for item in fresh.values()], embedded=False)
+        ordered = [self.row(fresh[key]) for key in sorted(fresh)]  # as others write them too, against deadlocks
+        APPEND.run(self.cursor, ordered, embedded=False)
         new = {tuple(row) for row in self.cursor.fetchall()}
         old = {
             (row[0], row[1], row[2]): row[3:]
