@@ -706,3 +706,32 @@ def test_two_workers_that_write_the_same_in_other_orders_do_not_stop_each_other(
         other.rollback()
         found = committed.result(60)
     assert found == [[ACCEPTED] * 2] if what == "answers" else all(b"token" in one for one in found)
+
+
+def test_while_the_database_is_away_all_are_asked_to_try_again(serve: Open, postgres: Postgres) -> None:
+    store = postgres.database()
+    client, name = serve(store), store.rpartition("/")[2]
+    create(client)
+    token = decide(client)["token"]
+    folded(client)
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        connection.execute(f"alter database {name} allow_connections false")
+        connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", (name,))
+        asked = [
+            client.post("/v1/experiments/shop/decisions"),
+            client.post("/v1/experiments/nothing/decisions"),
+            client.post("/v1/responses", json={"token": token, "response": 1}),
+            client.post("/v1/responses", json={"token": "x", "response": 1}),
+            client.get("/v1/experiments"),
+            client.get("/v1/overview"),
+            client.get("/v1/experiments/shop/summary"),
+            client.get("/v1/experiments/shop/export.parquet"),
+            client.patch("/v1/experiments/shop", json={"status": "paused"}),
+            client.get("/readyz"),
+        ]
+        connection.execute(f"alter database {name} allow_connections true")
+    for answer in asked:
+        assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json"), answer.url
+        assert "retry-after" in answer.headers
+        assert "the database cannot be" in answer.json()["detail"]
+    assert respond(client, token, 1) == "accepted"
