@@ -23,7 +23,7 @@ from postgres import Postgres
 from starlette.testclient import TestClient
 
 from dpbandits.errors import InputError
-from dpbandits.service import access, changes, folding, tokens
+from dpbandits.service import access, app, changes, folding, tokens
 from dpbandits.service.app import App
 from dpbandits.service.books import ACCEPTED, Ask, Item, Tell
 from dpbandits.service.control import _events, _pages
@@ -735,3 +735,16 @@ def test_while_the_database_is_away_all_are_asked_to_try_again(serve: Open, post
         assert "retry-after" in answer.headers
         assert "the database cannot be" in answer.json()["detail"]
     assert respond(client, token, 1) == "accepted"
+
+
+def test_a_mounted_app_that_could_not_start_starts_later(tmp_path: Path) -> None:
+    (tmp_path / "tally").mkdir()  # where a file must be
+    made = app(store=f"sqlite:///{tmp_path}/db", keys=tmp_path / "keys", tally=f"sqlite:///{tmp_path}/tally")
+    client = TestClient(made, base_url="http://test")  # it sends no lifespan
+    for _ in range(2):
+        with pytest.raises(InputError, match="cannot be opened"):
+            client.get("/livez")
+    (tmp_path / "tally").rmdir()
+    with client:
+        create(client)
+        assert decide(client)["token"]

@@ -107,7 +107,11 @@ class Service:
     async def start(self) -> None:
         """Open, and look after what is due."""
         if not self.ready:
-            await asyncio.to_thread(self.open)
+            try:
+                await asyncio.to_thread(self.open)
+            except Exception:
+                self.store.close()  # or this process would keep its own lock, and could not start again
+                raise
         self._tasks = [
             asyncio.create_task(self._tend(TICK, self._tick)),
             asyncio.create_task(self._tend(REREAD, self._reread)),
