@@ -46,6 +46,8 @@ HEADERS: list[tuple[bytes, bytes]] = [
 ]
 REFERENCE_HEADERS = [*HEADERS[:-1], (b"content-security-policy", reference.POLICY.encode())]
 JSON = b"application/json"
+#: The values of Sec-Fetch-Site for pages of other origins. Browsers send it also where they send no Origin.
+ELSEWHERE = (b"cross-site", b"same-site")
 _LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 
 
@@ -175,7 +177,8 @@ class App:
         if self._served and not _is_loopback(host):
             raise Refusal(403, "without an API key only this machine is served: dpbandits key create makes one")
         origin = _header(scope, b"origin")
-        if not origin or origin.partition(b"://")[2] == host:
+        own = origin.partition(b"://")[2] == host if origin else _header(scope, b"sec-fetch-site") not in ELSEWHERE
+        if own:
             return
         if _needed(scope["method"], path) != "decide" or not self._origins.headers(scope):
             raise Refusal(403, "pages of another origin are not served: --allow-origin, or an API key")
