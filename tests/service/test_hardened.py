@@ -36,9 +36,8 @@ from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import _Append
 from dpbandits.service.store import Database
-from dpbandits.service.tables import answers, experiments, states
-from dpbandits.service.tally import RETRY
 from dpbandits.service.tables import answers, experiments, requests, states
+from dpbandits.service.tally import RETRY
 
 Open = Callable[..., TestClient]
 TOKEN = tokens.Token(7, 0, 2, 0, 0, 7, 1_700_000_000_000, b"", "d1")
@@ -579,6 +578,8 @@ def test_old_keys_of_digests_are_erased_while_the_key_file_is_away(embedded: Tes
     with pytest.raises(FileNotFoundError):
         served(embedded)._read_elsewhere()
     assert json.loads(before)["keys"][0] not in json.loads(recent.read_text())["keys"]
+
+
 def test_a_lease_that_is_asked_for_at_two_workers_at_once_is_stored_once(
     serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
