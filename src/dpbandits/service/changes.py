@@ -153,6 +153,8 @@ def write(
     for arm in newly:
         state.close_on(arm, SystemNoise())
     drawn = int(experiment.server_draws and bool(state.released))
+    if drawn and service.tally.ahead_of(run):
+        raise Unavailable("an old copy of the database was restored")  # the experiment is about to be halted
     writes = bool(newly) or len(experiment.arms) > len(run.experiment.arms)
     made = LiveRun(experiment, state, run.epoch, run.draws + drawn, run.changed + writes)
     connection.execute(

@@ -187,7 +187,7 @@ class Folder:
                 state.thaw(msgspec.json.decode(self.books.keys.unseal(bytes(sealed), experiment.name.encode())))
                 state.deputy = False
                 lead.run = LiveRun(experiment, state, epoch, draws, changed)
-                lead.restored = experiment.server_draws and self.books.tally.seen().get(experiment.tallied, 0) > draws
+                lead.restored = self.books.tally.ahead_of(lead.run)
             self.books.tally.count(lead.run)  # nothing more is drawn before that
             fold = _Fold(lead.run, cursor, Rows(self.books.clock()), self.books.keys, draws=not lead.restored)
             halts = lead.restored and experiment.active

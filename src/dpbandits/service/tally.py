@@ -54,6 +54,10 @@ class Tally:
         except LOST as error:
             raise Untallied(f"the tally cannot be read: {type(error).__name__}") from None
 
+    def ahead_of(self, run: LiveRun) -> bool:
+        """Whether more draws were counted than a stored state knows of: it is an old copy."""
+        return run.experiment.server_draws and self.seen().get(run.experiment.tallied, 0) > run.draws
+
     def count(self, run: LiveRun) -> None:
         """See to it that the draws of an experiment are counted, on disk; raises ``Untallied`` if they cannot be."""
         if run.experiment.server_draws and run.draws > self._counted.get(run.experiment.tallied, 0):
