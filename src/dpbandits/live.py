@@ -300,7 +300,6 @@ class Live:
         self._sync()
         parts = {"desk": self._desk, "agent": self.policy.agent, "curator": self.policy.curator}
         record: dict[str, Any] = {name: freeze(part) for name, part in parts.items()}
-        record["desk"] = {name: [_written(x) for x in values] for name, values in record["desk"].items()}
         record["open"] = [list(decision) for decision in self.open.values()]
         record["expired"] = sorted(self.expired)
         record["forgotten"] = self.forgotten
@@ -319,7 +318,7 @@ class Live:
 
     def _thaw(self, record: Mapping[str, Any]) -> None:
         desk, agent, curator = copied(self._desk), copied(self.policy.agent), copied(self.policy.curator)
-        thaw(desk, {key: [_read(x) for x in values] for key, values in record["desk"].items()})
+        thaw(desk, record["desk"])
         thaw(agent, record["agent"])
         thaw(curator, record["curator"])
         opened = [OpenDecision(int(a), int(b), int(c), float(d)) for a, b, c, d in record["open"]]
@@ -361,27 +360,18 @@ def _check_desk(desk: Desk) -> None:
 
 def _check_memory(agent: Any, curator: Any, arms: int) -> None:
     """Refuse memory that no run leaves: negative counts in parts of ours, or means that are not numbers."""
-    _check_arrays(agent)
-    _check_arrays(curator)
+    _check_arrays(agent, infinite=True)  # an index may be infinite
+    _check_arrays(curator, infinite=False)
     for arm in range(arms):
         if curator.ready(arm, 0.0):
             _check("mean", math.isfinite(curator.mean(arm)) and curator.samples(arm, 0) >= 0.0)
 
 
-def _check_arrays(part: Any) -> None:
+def _check_arrays(part: Any, *, infinite: bool) -> None:
     ours = type(part).__module__.startswith("dpbandits.")
     for name, value in zip(part._fields, part, strict=True):
         if hasattr(value, "_fields"):
-            _check_arrays(value)
+            _check_arrays(value, infinite=infinite)
         elif isinstance(value, np.ndarray):
-            _check(name, bool(np.isfinite(value).all()))
+            _check(name, not np.isnan(value).any() if infinite else bool(np.isfinite(value).all()))
             _check(name, not ours or value.dtype != np.int64 or bool((value >= 0).all()))
-
-
-def _written(x: float) -> float | str:
-    """A number for JSON, which has no infinity."""
-    return x if math.isfinite(x) else str(x)
-
-
-def _read(x: float | str) -> float:
-    return float(x) if isinstance(x, str) else x

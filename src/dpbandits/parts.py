@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -12,6 +13,9 @@ from dpbandits.errors import InputError
 __all__ = ["arrays", "copied", "freeze", "in_plain_python", "rebuilt", "thaw"]
 
 Part = TypeVar("Part")
+
+#: How numbers are written that JSON does not have. Some states were stored with null in the place of infinity.
+NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan, None: math.inf}
 
 
 def arrays(part: Any) -> Iterator[tuple[str, Any]]:
@@ -61,11 +65,19 @@ def in_plain_python(part: Part) -> Part:
 
 
 def freeze(part: Any) -> dict[str, Any]:
-    """The memory of a part, JSON-ready. Its parameters follow from the settings that it was made with."""
+    """The memory of a part, JSON-ready. Its parameters follow from the settings that it was made with.
+
+    >>> from dpbandits.agents import LikelihoodIMED
+    >>> agent = LikelihoodIMED.start(2)
+    >>> agent.indices[1] = math.inf
+    >>> freeze(agent)["indices"]
+    [0.0, 'inf']
+    """
     frozen: dict[str, Any] = {}
     for name, value in zip(part._fields, part, strict=True):
         if isinstance(value, np.ndarray):
-            frozen[name] = value.tolist()
+            finite = value.dtype.kind != "f" or np.isfinite(value).all()
+            frozen[name] = value.tolist() if finite else _written(value.tolist())
         elif hasattr(value, "_fields"):
             frozen[name] = freeze(value)
     return frozen
@@ -83,8 +95,24 @@ def thaw(part: Any, frozen: Any) -> None:
             continue
         try:
             array = np.array(value)
+            if inner.dtype.kind == "f" and array.dtype.kind in "UO":  # with texts or null
+                array = np.array(_read(value))
         except ValueError:
             array = np.array(None)
         if array.shape != inner.shape or not np.can_cast(array.dtype, inner.dtype, "same_kind"):
             raise InputError("text", f"does not fit: {type(part).__name__}.{name} needs {inner.dtype} {inner.shape}")
         inner[...] = array
+
+
+def _written(values: Any) -> Any:
+    """Lists of numbers in which those that JSON does not have are texts."""
+    if isinstance(values, list):
+        return [_written(value) for value in values]
+    return values if math.isfinite(values) else str(values)
+
+
+def _read(values: Any) -> Any:
+    """Lists of numbers as they were before ``_written``."""
+    if isinstance(values, list):
+        return [_read(value) for value in values]
+    return NOT_FINITE.get(values, values) if values is None or isinstance(values, str) else values

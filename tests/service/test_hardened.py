@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 import sqlalchemy as sa
@@ -22,6 +23,7 @@ from calls import create, decide, folded, read, respond, reward, served
 from postgres import Postgres
 from starlette.testclient import TestClient
 
+from dpbandits import policies
 from dpbandits.errors import InputError
 from dpbandits.service import access, app, changes, folding, tokens
 from dpbandits.service.app import App
@@ -35,6 +37,7 @@ from dpbandits.service.service import Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import _Append
+from dpbandits.service.state import LiveState
 from dpbandits.service.store import Database
 from dpbandits.service.tables import answers, experiments, requests, states
 from dpbandits.service.tally import RETRY
@@ -749,3 +752,30 @@ def test_a_mounted_app_that_could_not_start_starts_later(tmp_path: Path) -> None
     with client:
         create(client)
         assert decide(client)["token"]
+
+
+def test_an_infinite_index_is_stored_and_read(serve: Open, tmp_path: Path) -> None:
+    """With much evidence against an arm, the index of dp-imed is infinite, which JSON does not have."""
+    store = f"sqlite:///{tmp_path}/test.db"
+    client = serve(store)
+    create(client, policy="dp-imed", epsilon="1000", arms=["a", "b"])
+    decide(client)
+    served(client).find("shop").state.parts["agent"].inner.indices[1] = math.inf
+    token = decide(client)["token"]  # the stint is open, so the agent is not asked
+    assert read(client, "summary")["decisions"] == 2
+    assert len(client.get("/v1/overview").json()["experiments"]) == 1
+    client.__exit__(None, None, None)
+    again = serve(store)
+    assert served(again).find("shop").state.parts["agent"].inner.indices.tolist() == [0.0, math.inf]
+    assert reward(again, token, 1) == "accepted"
+
+
+def test_a_state_in_which_infinity_was_stored_as_null_is_read() -> None:
+    state = LiveState(policies.dp_imed(2, epsilon=1.0), 60.0)
+    state.parts["agent"].inner.indices[:] = 1.0, math.inf
+    record = msgspec.json.decode(msgspec.json.encode(state.freeze()))
+    for stored in ([1.0, None], [1.0, "inf"]):
+        record["agent"]["inner"]["indices"] = stored
+        other = LiveState(policies.dp_imed(2, epsilon=1.0), 60.0)
+        other.thaw(record)
+        assert other.parts["agent"].inner.indices.tolist() == [1.0, math.inf]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any, NamedTuple
 
@@ -164,6 +165,26 @@ def test_freezing_keeps_what_is_open_expired_and_infinite() -> None:
     again.thaw(fresh.freeze())
     assert again.desk.closing[0] == math.inf
     assert again.freeze() == fresh.freeze()
+
+
+def test_an_index_may_be_infinite_and_a_sum_may_not() -> None:
+    live = Live(policies.dp_imed(2, epsilon=1.0))
+    agent: Any = live.policy.agent
+    agent.inner.indices[1] = math.inf
+    record = json.loads(json.dumps(live.freeze(), allow_nan=False))
+    thawed = Live(policies.dp_imed(2, epsilon=1.0))
+    thawed.thaw(record)
+    agent = thawed.policy.agent
+    assert agent.inner.indices.tolist() == [0.0, math.inf]
+    for inner, name, wrong in (
+        (record["agent"]["inner"], "indices", "nan"),
+        (record["curator"], "raw_sums", "inf"),
+        (record["curator"], "raw_sums", None),
+    ):
+        before, inner[name] = inner[name], [0.0, wrong]
+        with pytest.raises(InputError, match="damaged"):
+            Live(policies.dp_imed(2, epsilon=1.0)).thaw(record)
+        inner[name] = before
 
 
 def test_a_live_run_starts_from_a_fresh_policy() -> None:

@@ -239,8 +239,6 @@ class LiveState:
         """Everything that the future depends on but time and chance, JSON-ready. It holds open sums of rewards."""
         self.sync()
         record: dict[str, Any] = {name: freeze(part) for name, part in self.parts.items()}
-        for name in ("line", "closing"):
-            record["desk"][name] = [_written(x) for x in record["desk"][name]]
         return {
             **record,
             "served": self.served,
@@ -249,11 +247,8 @@ class LiveState:
 
     def thaw(self, record: Mapping[str, Any]) -> None:
         """Take over what ``freeze`` wrote, or refuse what does not fit."""
-        desk = {**record["desk"]}
-        for name in ("line", "closing"):
-            desk[name] = [float(x) for x in desk[name]]
         for name, part in self.parts.items():
-            thaw(part, desk if name == "desk" else record[name])
+            thaw(part, record[name])
         self.waiting = {int(part): list(row) for part, row in record["waiting"].items()}
         self.served, self._look, self._some = int(record["served"]), -math.inf, None
         self.pause(self.paused)
@@ -295,8 +290,3 @@ class _Kept:
         state.curator.close(arm, rng)
         mean = float(state.curator.mean(arm))
         state.released.append(Release(stint, arm, int(desk.arrived[0]), int(desk.asked[0]), mean))
-
-
-def _written(x: float) -> float | str:
-    """A number for JSON, which has no infinity."""
-    return x if math.isfinite(x) else str(x)
