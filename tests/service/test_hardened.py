@@ -28,6 +28,7 @@ from dpbandits.errors import InputError
 from dpbandits.service import access, app, changes, folding, tokens
 from dpbandits.service.app import App
 from dpbandits.service.books import ACCEPTED, Ask, Item, Tell
+from dpbandits.service.clock import Clock
 from dpbandits.service.control import _events, _pages
 from dpbandits.service.embedded import Control
 from dpbandits.service.experiment import Experiment
@@ -37,7 +38,7 @@ from dpbandits.service.service import Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import _Append
-from dpbandits.service.state import LiveState
+from dpbandits.service.state import PARTS, LiveState
 from dpbandits.service.store import Database
 from dpbandits.service.tables import answers, experiments, requests, states
 from dpbandits.service.tally import RETRY
@@ -779,3 +780,11 @@ def test_a_state_in_which_infinity_was_stored_as_null_is_read() -> None:
         other = LiveState(policies.dp_imed(2, epsilon=1.0), 60.0)
         other.thaw(record)
         assert other.parts["agent"].inner.indices.tolist() == [1.0, math.inf]
+
+
+def test_responses_that_come_at_once_are_in_time(client: TestClient) -> None:
+    """The time of a decision is cut to milliseconds. The parts of this window begin between them."""
+    create(client, response_window=10.0003)
+    service = served(client)
+    service.books.clock = service.clock = Clock(wall=lambda: 1000 * 10.0003 / PARTS + 1e-6, steady=lambda: 0.0)
+    assert [respond(client, decide(client)["token"], 1) for _ in range(3)] == ["accepted"] * 3

@@ -193,8 +193,9 @@ def taken(experiment: Experiment, made: Made, ask: Ask) -> Refusal | None:
 def choose(
     run: LiveRun, state: LiveState, ask: Ask, silent: bool, now: float, noise: Any, choices: Choices
 ) -> list[Made]:
-    """Make decisions on ``state``."""
+    """Make decisions on ``state``. Their time is in milliseconds, as tokens have it: responses are awaited by it."""
     made = int(now * 1000)
+    now = made / 1000
     name = ask.decision or new_decision(made)
     person = ask.person or None
     experiment = run.experiment
