@@ -788,3 +788,25 @@ def test_responses_that_come_at_once_are_in_time(client: TestClient) -> None:
     service = served(client)
     service.books.clock = service.clock = Clock(wall=lambda: 1000 * 10.0003 / PARTS + 1e-6, steady=lambda: 0.0)
     assert [respond(client, decide(client)["token"], 1) for _ in range(3)] == ["accepted"] * 3
+
+
+@pytest.mark.parametrize("began", [[], [b""], [b'{"count": 2}']])
+@pytest.mark.parametrize("path", ["/v1/experiments/shop/decisions", "/v1/responses"])
+def test_nothing_is_done_for_a_client_who_leaves_before_the_request_has_come(
+    embedded: TestClient, path: str, began: list[bytes]
+) -> None:
+    create(embedded)
+    came = [{"type": "http.request", "body": body, "more_body": True} for body in began]
+    messages = iter([*came, {"type": "http.disconnect"}])
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return next(messages)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": path, "headers": [(b"host", b"test")], "client": ("test", 1)}
+    asyncio.run(App(served(embedded))(scope, receive, send))
+    assert sent == []
+    assert read(embedded, "summary")["decisions"] == 0

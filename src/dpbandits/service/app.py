@@ -201,6 +201,8 @@ class App:
             else:
                 code, content = await respond(self.service, body, rewards=path == "/v1/rewards")
             await send.answer(code, content, JSON)
+        except _Gone:
+            return route
         except Exception as error:
             problem = problem_of(error)
             if problem.status == 500:
@@ -285,14 +287,18 @@ class _Answered:
         await self._send({"type": "http.response.body", "body": content})
 
 
+class _Gone(Exception):  # noqa: N818  # it is caught, and no error
+    """The client has left before all of its request had come. What came is not acted on, and nobody is answered."""
+
+
 async def _body(receive: Receive, most: int, scope: Scope) -> bytes:
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    while message.get("more_body"):
-        if len(body) > most:
-            break
+    body, more = b"", True
+    while more and len(body) <= most:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
         body += message.get("body", b"")
+        more = message.get("more_body", False)
     if len(body) > most:
         raise _too_large(most)
     return body
