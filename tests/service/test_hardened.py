@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import math
 import os
 import shutil
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +19,7 @@ from typing import Any
 
 import msgspec
 import psycopg
+import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 from calls import create, decide, folded, read, respond, reward, served
@@ -25,7 +28,7 @@ from starlette.testclient import TestClient
 
 from dpbandits import policies
 from dpbandits.errors import InputError
-from dpbandits.service import access, app, changes, folding, tokens
+from dpbandits.service import access, app, changes, export, folding, tokens
 from dpbandits.service.app import App
 from dpbandits.service.books import ACCEPTED, Ask, Item, Tell
 from dpbandits.service.clock import Clock
@@ -34,7 +37,7 @@ from dpbandits.service.embedded import Control
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.problems import problem_of
-from dpbandits.service.service import Service
+from dpbandits.service.service import EXPORTS, Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import _Append
@@ -810,3 +813,60 @@ def test_nothing_is_done_for_a_client_who_leaves_before_the_request_has_come(
     asyncio.run(App(served(embedded))(scope, receive, send))
     assert sent == []
     assert read(embedded, "summary")["decisions"] == 0
+
+
+def test_a_revoked_key_ends_while_all_threads_are_busy(embedded: TestClient) -> None:
+    with_key = {"authorization": f"Bearer {make_key(embedded, 'read')}"}
+    done, portal = threading.Event(), embedded.portal
+    assert portal is not None
+    busy = [portal.start_task_soon(asyncio.to_thread, done.wait, 60) for _ in range(100)]
+    try:
+        assert embedded.get("/v1/experiments", headers=with_key).status_code == 200
+        with served(embedded).store.engine.begin() as connection:
+            access.revoke(connection, with_key["authorization"].split("_")[1])
+        deadline = time.monotonic() + 30
+        while embedded.get("/v1/experiments", headers=with_key).status_code == 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        done.set()
+        for one in busy:
+            one.result()
+
+
+def test_a_few_exports_are_made_at_the_same_time(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(embedded)
+    decide(embedded, count=3)
+    guard, running, most = threading.Lock(), 0, 0
+
+    def slow(pages: Any) -> Any:
+        nonlocal running, most
+        with guard:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.2)
+        with guard:
+            running -= 1
+        return export.as_parquet(pages)
+
+    monkeypatch.setattr("dpbandits.service.control.as_parquet", slow)
+    with ThreadPoolExecutor(5) as threads:
+        found = list(threads.map(lambda _: embedded.get("/v1/experiments/shop/export.parquet"), range(5)))
+    assert [pq.read_table(io.BytesIO(one.content)).num_rows for one in found] == [3] * 5
+    assert most == EXPORTS
+
+
+def test_exports_are_made_page_by_page(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "MOST_LINES", 1000)
+    monkeypatch.setattr(export, "GROUP", 1500)
+    create(embedded, policy="adap-ucb")  # whose leases are one row each
+    assert pq.read_table(io.BytesIO(embedded.get("/v1/experiments/shop/export.parquet").content)).num_rows == 0
+    leases = [decide(embedded, count=count)["decisions"] for count in (400, 500, 600, 1000, 700)]
+    leased = [one["decision"] for lease in leases for one in lease]
+    number = served(embedded).find("shop").experiment.id
+    assert [len(page) for page in _pages(served(embedded), number)] == [900, 600, 1000, 700]
+    file = pq.ParquetFile(io.BytesIO(embedded.get("/v1/experiments/shop/export.parquet").content))
+    assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [1500, 1700]
+    assert file.read()["decision"].to_pylist() == leased
+    lines = embedded.get("/v1/experiments/shop/export.csv").text.splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == leased

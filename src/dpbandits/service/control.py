@@ -22,7 +22,7 @@ from dpbandits.service import changes, reports, timelines
 from dpbandits.service.books import LiveRun
 from dpbandits.service.describe import described
 from dpbandits.service.experiment import NAME, Settings
-from dpbandits.service.export import as_csv, as_parquet, pages
+from dpbandits.service.export import as_csv, as_parquet, in_pieces, pages
 from dpbandits.service.planner import MOST_ROUNDS, STRONG
 from dpbandits.service.problems import Refusal
 from dpbandits.service.reference import reference
@@ -172,7 +172,7 @@ def _reading(api: FastAPI, service: Service) -> None:
     )
     async def export_csv(name: Name) -> StreamingResponse:
         number = (await service.look_up(name)).experiment.id
-        return StreamingResponse(as_csv(_pages(service, number)), media_type="text/csv; charset=utf-8")
+        return StreamingResponse(_csv(service, number), media_type="text/csv; charset=utf-8")
 
     @api.get(
         "/v1/experiments/{name}/export.parquet",
@@ -185,8 +185,9 @@ def _reading(api: FastAPI, service: Service) -> None:
     )
     async def export_parquet(name: Name) -> Response:
         number = (await service.look_up(name)).experiment.id
-        content = await asyncio.to_thread(as_parquet, _pages(service, number))
-        return Response(content, media_type="application/vnd.apache.parquet")
+        async with service.exporting:
+            file = await asyncio.to_thread(as_parquet, _pages(service, number))
+        return StreamingResponse(in_pieces(file), media_type="application/vnd.apache.parquet")
 
     @api.get(
         "/v1/experiments/{name}/events",
@@ -283,6 +284,17 @@ def _pages(service: Service, number: int) -> Iterator[list[list[Any]]]:
     with service.store.reading() as connection:
         run = _latest(service, connection, number)
     yield from pages(service.store.reading, run)
+
+
+async def _csv(service: Service, number: int) -> AsyncIterator[bytes]:
+    """Every decision, as CSV. A reader who is slow keeps nobody else from reading."""
+    pieces = as_csv(_pages(service, number))
+    while True:
+        async with service.exporting:
+            piece = await asyncio.to_thread(next, pieces, None)
+        if piece is None:
+            return
+        yield piece
 
 
 async def _events(service: Service, read: Callable[..., Any], name: str, key: str | None) -> AsyncIterator[bytes]:

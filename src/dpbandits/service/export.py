@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import IO, Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -17,9 +18,12 @@ from dpbandits.service.books import SILENT, LiveRun
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
 from dpbandits.service.tables import answers, decisions
 
-__all__ = ["as_csv", "as_parquet", "pages"]
+__all__ = ["as_csv", "as_parquet", "in_pieces", "pages"]
 
 PAGE = 200  # rows of the table of decisions that are read at once; one may be a lease of 1000
+MOST_LINES = 10_000  # of a page
+GROUP = 50_000  # lines, at least, of a row group of a Parquet file, but for the last
+PIECE = 1 << 18  # bytes of a file that are sent at once
 
 KINDS = {POLICY: "policy", RANDOM: "chance", HOLDOUT: "holdout", SHADOW: "shadow", REPLACED: "replaced"}
 COLUMNS = ("decision", "arm", "chosen_by", "propensity", "version", "made", "level", "received", "outcome", "response")
@@ -33,23 +37,44 @@ def as_csv(pages: Iterable[list[list[Any]]]) -> Iterator[bytes]:
         yield text.getvalue().encode()
 
 
-def as_parquet(pages: Iterable[list[list[Any]]]) -> bytes:
-    """As Parquet, with the same columns."""
+def as_parquet(pages: Iterable[list[list[Any]]]) -> IO[bytes]:
+    """As Parquet, with the same columns: a file that has no name, and is gone when it is closed.
+
+    Memory holds one row group at a time, however many decisions there are.
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         raise MissingExtraError("pyarrow", "data") from None
-    columns: list[list[Any]] = [[] for _ in COLUMNS]
-    for row in itertools.chain.from_iterable(pages):
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
     kinds = [pa.string(), pa.string(), pa.string(), pa.float64(), pa.int64(), pa.float64(), pa.string(), pa.float64(),
              pa.string(), pa.int64()]  # fmt: skip
-    table = pa.table([pa.array(c, k) for c, k in zip(columns, kinds, strict=True)], names=list(COLUMNS))
-    sink = io.BytesIO()
-    pq.write_table(table, sink)
-    return sink.getvalue()
+    schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # whoever sends it closes it
+    try:
+        with pq.ParquetWriter(file, schema) as writer:
+            group: list[Any] = []
+            for page in pages:
+                columns = zip(*page, strict=True)
+                arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+                group.append(pa.table(arrays, schema=schema))
+                if sum(map(len, group)) >= GROUP:
+                    writer.write_table(pa.concat_tables(group))
+                    group = []
+            if group:
+                writer.write_table(pa.concat_tables(group))
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def in_pieces(file: IO[bytes]) -> Iterator[bytes]:
+    """The content of a file, which is closed at the end."""
+    with file:
+        while piece := file.read(PIECE):
+            yield piece
 
 
 def pages(opened: Callable[[], AbstractContextManager[Connection]], run: LiveRun) -> Iterator[list[list[Any]]]:
@@ -73,6 +98,8 @@ def _page(connection: Connection, number: int, after: tuple[str, int]) -> tuple[
     later = (decisions.c.experiment == number) & (place > sa.tuple_(*map(sa.literal, after)))
     query = sa.select(decisions).where(later).order_by(decisions.c.decision, decisions.c.first).limit(PAGE)
     found = list(connection.execute(query))
+    lines = itertools.accumulate(row.items for row in found)
+    found = [row for row, line in zip(found, lines, strict=True) if line <= MOST_LINES]
     answered: dict[str, dict[int, Any]] = {}
     if found:
         named = answers.c.decision.between(found[0].decision, found[-1].decision)

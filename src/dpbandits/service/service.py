@@ -7,6 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -42,6 +43,7 @@ log = structlog.get_logger("dpbandits")
 
 TICK = 0.25  # seconds between looks at what is due
 REREAD = 2.0  # seconds between looks at keys that were made or revoked elsewhere
+EXPORTS = 2  # that are made at the same time
 PROBE = 1.0  # seconds for which a successful look at the store holds
 PROBED = "\nprobe"  # the key of what it stores; no header can hold it
 PROBE_WITH = (  # other workers look at the same time
@@ -69,6 +71,8 @@ class Service:
         self.stopping = False
         self._probed = -math.inf  # when something was last stored to see whether it can be
         self._looking, self._probing = asyncio.Lock(), asyncio.Lock()
+        self.exporting = asyncio.Semaphore(EXPORTS)
+        self._rereader = ThreadPoolExecutor(1, "reread")  # of its own: however much others read, revoked keys end
         self._tasks: list[asyncio.Task[None]] = []
 
     def open(self) -> None:
@@ -138,6 +142,7 @@ class Service:
 
     def close(self) -> None:
         """Close everything."""
+        self._rereader.shutdown()
         self.planner.close()
         self.writer.stop()
         if self._folder is not None:
@@ -165,7 +170,7 @@ class Service:
             await self.writer.submit(Tick())
 
     async def _reread(self) -> None:
-        await asyncio.to_thread(self._read_elsewhere)
+        await asyncio.get_running_loop().run_in_executor(self._rereader, self._read_elsewhere)
 
     def _read_elsewhere(self) -> None:
         """Each step is tried, whatever becomes of the others: revoked keys and old secrets must not stay."""
