@@ -870,3 +870,84 @@ def test_exports_are_made_page_by_page(embedded: TestClient, monkeypatch: pytest
     assert file.read()["decision"].to_pylist() == leased
     lines = embedded.get("/v1/experiments/shop/export.csv").text.splitlines()
     assert [line.split(",")[0] for line in lines[1:]] == leased
+
+
+def stored_state(store: str, name: str, put: bytes | None = None) -> bytes:
+    """The state of an experiment as it is stored; ``put`` takes its place."""
+    opened = Database(store)
+    with opened.engine.begin() as connection:
+        number = connection.execute(sa.select(experiments.c.id).where(experiments.c.name == name)).scalar_one()
+        found = connection.execute(sa.select(states.c.state).where(states.c.experiment == number)).scalar_one()
+        if put is not None:
+            connection.execute(sa.update(states).where(states.c.experiment == number).values(state=put))
+    opened.close()
+    return bytes(found)
+
+
+@pytest.mark.parametrize("damage", ["bytes", "memory"])
+def test_an_experiment_that_cannot_be_loaded_is_set_aside(
+    serve: Open, store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    client = serve(store)
+    create(client)
+    create(client, "poison")
+    tokens = [decide(client, name)["token"] for name in ("shop", "poison", "shop")]
+    folded(client, "poison")
+    client.__exit__(None, None, None)
+    sound = stored_state(store, "poison")
+    other = Keyring.open(tmp_path / "keys").seal(b'{"desk":{"out":0.8414}}', b"poison")
+    stored_state(store, "poison", put=b"damaged" if damage == "bytes" else other)
+    assert not check(ServerSettings.read(store=store, keys=tmp_path / "keys", port=0))
+    capsys.readouterr()
+
+    client = serve(store)
+    logged = [line for line in capsys.readouterr().out.splitlines() if "cannot load" in line]
+    assert len(logged) == 1
+    assert "poison" in logged[0]
+    assert "8414" not in logged[0]
+    assert [one["name"] for one in client.get("/v1/overview").json()["experiments"]] == ["shop"]
+    sent = [{"token": token, "response": 1} for token in tokens]
+    for answer in (
+        client.get("/v1/experiments/poison/summary"),
+        client.post("/v1/experiments/poison/decisions"),
+        client.post("/v1/experiments/poison:stop"),
+        client.post("/v1/responses", json=sent[1]),
+        client.post("/v1/responses", json=sent),
+    ):
+        assert answer.status_code == 503
+        assert "poison cannot be loaded" in answer.json()["detail"]
+        assert int(answer.headers["retry-after"]) > 0
+    again = {"name": "poison", "arms": ["a", "b"], "policy": "ucb1"}
+    assert client.post("/v1/experiments", json=again).status_code == 409
+    assert respond(client, tokens[0], 1) == "accepted"  # it was not stored with the list
+    assert decide(client)["arm"]
+    assert folded(client)["responses"]["used"] == 1
+    client.__exit__(None, None, None)
+
+    stored_state(store, "poison", put=sound)
+    client = serve(store)
+    assert respond(client, tokens[1], 1) == "accepted"
+    assert folded(client, "poison")["responses"]["used"] == 1
+
+
+def test_a_policy_that_is_no_longer_allowed_keeps_its_experiment_alone_from_being_served(
+    serve: Open, store: str
+) -> None:
+    own = "dpbandits.policies:ldp_ucb_b"
+    client = serve(store, own_policies=[own])
+    create(client, "mine", policy=own)
+    create(client)
+    client.__exit__(None, None, None)
+    client = serve(store)
+    assert client.post("/v1/experiments/mine/decisions").status_code == 503
+    assert respond(client, decide(client)["token"], 1) == "accepted"
+    client.__exit__(None, None, None)
+    client = serve(store, own_policies=[own])
+    assert respond(client, decide(client, "mine")["token"], 1) == "accepted"
+
+
+def test_a_state_that_is_damaged_while_the_server_runs_does_not_hide_the_others(embedded: TestClient) -> None:
+    create(embedded)
+    create(embedded, "poison")
+    stored_state(str(served(embedded).store.url), "poison", put=b"damaged")
+    assert [one["name"] for one in embedded.get("/v1/overview").json()["experiments"]] == ["shop"]

@@ -9,10 +9,12 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
+import structlog
 from fastapi import FastAPI, Header, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from dpbandits import __version__
 from dpbandits.checks import nearest
@@ -23,13 +25,17 @@ from dpbandits.service.books import LiveRun
 from dpbandits.service.describe import described
 from dpbandits.service.experiment import NAME, Settings
 from dpbandits.service.export import as_csv, as_parquet, in_pieces, pages
+from dpbandits.service.logs import where
 from dpbandits.service.planner import MOST_ROUNDS, STRONG
 from dpbandits.service.problems import Refusal
 from dpbandits.service.reference import reference
 from dpbandits.service.refusals import ERRORS, refuse_in_words
 from dpbandits.service.service import Service
+from dpbandits.service.writer import Unavailable
 
 __all__ = ["control"]
+
+log = structlog.get_logger("dpbandits")
 
 EVERY = 1.0  # seconds between events
 Name = Annotated[str, Path(pattern=f"^{NAME.pattern}$")]
@@ -207,11 +213,11 @@ def _choosing(api: FastAPI, service: Service) -> None:
     async def overview(archived: bool = False) -> dict[str, Any]:
         if not service.store.embedded:
             await service.look_again()
-        numbers = [
-            run.experiment.id
+        numbers = {
+            run.experiment.name: run.experiment.id
             for run in sorted(service.names.values(), key=lambda run: -run.experiment.created)
             if archived or run.experiment.status != "archived"
-        ]
+        }
         shown = await asyncio.to_thread(_overview, service, numbers)
         return {"version": __version__, "demo": service.settings.demo, "experiments": shown}
 
@@ -262,9 +268,17 @@ def _policies() -> list[dict[str, Any]]:
     ]
 
 
-def _overview(service: Service, numbers: list[int]) -> list[dict[str, Any]]:
-    now = service.clock()
-    return [_read(service, number, reports.overview, now) for number in numbers]
+def _overview(service: Service, numbers: dict[str, int]) -> list[dict[str, Any]]:
+    """Those that can be read: one whose stored state is damaged must not hide the others."""
+    now, shown = service.clock(), []
+    for name, number in numbers.items():
+        try:
+            shown.append(_read(service, number, reports.overview, now))
+        except (SQLAlchemyError, OSError, Unavailable):  # the database is away
+            raise
+        except Exception as error:
+            log.error("cannot read", experiment=name, where=where(error))
+    return shown
 
 
 def _read(service: Service, number: int, make: Callable[..., Any], *more: Any) -> Any:

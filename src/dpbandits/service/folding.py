@@ -142,10 +142,14 @@ class Folder:
         found = connection.execute(ACTIVE).fetchall()
         for number, revision in found:
             run = self.books.runs.get(number)
+            if run is None and self._failed.get(number, 0.0) > time.monotonic():
+                continue
             if run is None or run.experiment.revision != revision:
                 with self.books.store.opened() as other:
                     self.books.reload(other, number)
-        return [number for number, _ in found]
+                if number not in self.books.runs:  # it cannot be loaded
+                    self._failed[number] = time.monotonic() + RETRY
+        return [number for number, _ in found if number in self.books.runs]
 
     def _leave(self, connection: psycopg.Connection[Any], numbers: set[int]) -> None:
         """Give the right to fold experiments back."""

@@ -17,7 +17,7 @@ from dpbandits.exact.wire import DECISION
 from dpbandits.service import tokens
 from dpbandits.service.books import SILENT, Ask, Item, Outcome, Tell
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.problems import Refusal, not_running
+from dpbandits.service.problems import Refusal, not_loaded, not_running
 from dpbandits.service.service import Service
 
 __all__ = ["CODES", "MOST", "decide", "respond"]
@@ -181,6 +181,8 @@ def _items(service: Service, bodies: list[Any], rewards: bool) -> list[Item | Ou
         if type(one) is tuple:
             found.append(one)
         elif token is None or run is None:
+            if token is not None and token.experiment in service.aside:
+                raise not_loaded(service.aside[token.experiment])  # a list is to be sent again as a whole
             found.append(FORGED)
         elif run.experiment.local is rewards:
             right = "responses" if rewards else "rewards"

@@ -177,9 +177,9 @@ class Keyring:
         """What was sealed."""
         try:
             return self._seal.decrypt(sealed[:NONCE], sealed[NONCE:], about)
-        except InvalidTag:
+        except (InvalidTag, ValueError):  # the latter where it is too short
             raise InputError(
-                "keys", "must be the file that this database was written with; it is another one"
+                "keys", "must be the file that this database was written with; it is another one, or this is damaged"
             ) from None
 
 

@@ -13,7 +13,7 @@ from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.writer import Overloaded, Unavailable, Untallied
 
-__all__ = ["MEDIA_TYPE", "Refusal", "not_running", "problem_of"]
+__all__ = ["MEDIA_TYPE", "Refusal", "not_loaded", "not_running", "problem_of"]
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -45,6 +45,15 @@ class Refusal(Exception):  # noqa: N818  # an answer, and no failure
 def not_running(experiment: Experiment) -> Refusal:
     """The answer to a request for a decision of an experiment that makes none."""
     return Refusal(409, f"{experiment.name} is {experiment.status}: it makes no decisions", state=experiment.status)
+
+
+def not_loaded(name: str) -> Refusal:
+    """The answer to all requests about an experiment that was set aside. Who sends a response must send it again."""
+    return Refusal(
+        503,
+        f"nothing was stored: {name} cannot be loaded, and the server's log says why; mend that and restart the server",
+        headers={"retry-after": "60"},
+    )
 
 
 def problem_of(error: Exception) -> Refusal:

@@ -27,7 +27,7 @@ from dpbandits.service.keyring import Keyring, alone
 from dpbandits.service.logs import where
 from dpbandits.service.metrics import Metrics
 from dpbandits.service.planner import Planner
-from dpbandits.service.problems import Refusal
+from dpbandits.service.problems import Refusal, not_loaded
 from dpbandits.service.recent import Recent
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
@@ -37,7 +37,7 @@ from dpbandits.service.tables import experiments, states
 from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable, Writer
 
-__all__ = ["Service"]
+__all__ = ["Service", "fit"]
 
 log = structlog.get_logger("dpbandits")
 
@@ -61,6 +61,7 @@ class Service:
         self.metrics = Metrics()
         self.runs: dict[int, LiveRun] = {}
         self.names: dict[str, LiveRun] = {}
+        self.aside: dict[int, str] = {}  # the names of experiments that cannot be loaded, until the server restarts
         self.valid: dict[str, access.ApiKey] = {}
         self.guarded = False  # whether a key is needed: as soon as one was ever made, even if all are revoked
         self.store = Database(settings.store, synchronous=settings.synchronous)
@@ -217,9 +218,24 @@ class Service:
     # Experiments
 
     def load(self, connection: Connection, only: int | None = None) -> None:
-        """Read experiments and their states."""
+        """Read experiments and their states. One that cannot be read is set aside, and the others go on."""
+        if only is None:
+            fit(self.keys, connection)
         for row in connection.execute(_all(only)).mappings().all():
-            self.hold(self._run(row))
+            if row["id"] in self.aside:  # only a start looks whether an old copy of the database was restored
+                continue
+            try:
+                self.hold(self._run(row))
+            except Exception as error:
+                self._set_aside(row["id"], row["name"], error)
+
+    def _set_aside(self, number: int, name: str, error: Exception) -> None:
+        """No longer serve an experiment, and log why. The texts of our own errors hold no reward; others might."""
+        self.aside[number] = name
+        self.runs.pop(number, None)
+        self.names.pop(name, None)
+        reason = str(error) if isinstance(error, InputError) else where(error)
+        log.error("cannot load", experiment=name, reason=reason)
 
     def stored(self, connection: Connection, number: int) -> LiveRun:
         """An experiment as it is on disk."""
@@ -281,13 +297,15 @@ class Service:
     def find(self, name: str) -> LiveRun:
         """The experiment of this name."""
         run = self.names.get(name)
+        if run is None and name in self.aside.values():
+            raise not_loaded(name)
         if run is None:
             raise Refusal(404, f"there is no experiment '{name:.100}'")
         return run
 
     async def look_up(self, name: str) -> LiveRun:
         """The experiment of this name, which another worker may just have made."""
-        if name not in self.names and not self.store.embedded:
+        if name not in self.names and name not in self.aside.values() and not self.store.embedded:
             await self.look_again()
         return self.find(name)
 
@@ -300,12 +318,27 @@ class Service:
         self._reread_secrets()
         with self.store.readers.connect() as connection:
             for number in connection.execute(sa.select(experiments.c.id)).scalars().all():
-                if number not in self.runs:
+                if number not in self.runs and number not in self.aside:
                     self.load(connection, number)
 
     def sealed(self, run: LiveRun) -> bytes:
         """The state of an experiment, as it is stored."""
         return self.keys.seal(msgspec.json.encode(run.state.freeze()), run.experiment.name.encode())
+
+
+def fit(keys: Keyring, connection: Connection) -> None:
+    """Raise that the keys are others, where they open no state at all. One state may be damaged."""
+    wrong: InputError | None = None
+    sealed = sa.select(experiments.c.name, states.c.state).where(states.c.experiment == experiments.c.id)
+    for name, state in connection.execute(sealed).all():
+        try:
+            keys.unseal(bytes(state), name.encode())
+        except InputError as error:
+            wrong = error
+        else:
+            return
+    if wrong is not None:
+        raise wrong
 
 
 def _all(only: int | None) -> sa.Select[Any]:

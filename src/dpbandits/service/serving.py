@@ -14,7 +14,6 @@ from typing import Any
 import sqlalchemy as sa
 import structlog
 import uvicorn
-from sqlalchemy.engine import Connection
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
@@ -24,10 +23,9 @@ from dpbandits.service import access
 from dpbandits.service.app import App
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import configure
-from dpbandits.service.service import Service
+from dpbandits.service.service import Service, fit
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.store import Database
-from dpbandits.service.tables import experiments, states
 
 __all__ = ["check", "serve", "traced", "worker"]
 
@@ -50,8 +48,8 @@ def check(settings: ServerSettings) -> list[str]:
             with store.opened() as connection:
                 if sa.inspect(connection).has_table("api_keys"):
                     keys = [key for key in access.keys(connection) if key.revoked is None]
-                if secrets is not None:
-                    _fit(secrets, connection)
+                if secrets is not None and sa.inspect(connection).has_table("states"):
+                    fit(secrets, connection)
             if store.durable:
                 found.append(f"note: central experiments will be refused: {store.durable}")
         if settings.workers > 1 and store.embedded:
@@ -74,14 +72,6 @@ def check(settings: ServerSettings) -> list[str]:
             except OSError as error:
                 found.append(f"port {settings.port} of {settings.host} cannot be used: {error.strerror}")
     return found
-
-
-def _fit(keys: Keyring, connection: Connection) -> None:
-    """Open a state that is sealed; raises that the keys are others."""
-    if sa.inspect(connection).has_table("states"):
-        sealed = sa.select(experiments.c.name, states.c.state).where(states.c.experiment == experiments.c.id)
-        for name, state in connection.execute(sealed.limit(1)):
-            keys.unseal(bytes(state), name.encode())
 
 
 class _Joined:
