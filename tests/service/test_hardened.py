@@ -32,9 +32,10 @@ from dpbandits.service import access, app, changes, export, folding, tokens
 from dpbandits.service.app import App
 from dpbandits.service.books import ACCEPTED, Ask, Item, Tell
 from dpbandits.service.clock import Clock
-from dpbandits.service.control import _events, _pages
+from dpbandits.service.control import _events
 from dpbandits.service.embedded import Control
 from dpbandits.service.experiment import Experiment
+from dpbandits.service.export import pages
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.problems import problem_of
 from dpbandits.service.service import EXPORTS, Service
@@ -326,7 +327,7 @@ def test_a_download_that_is_broken_off_holds_nothing(embedded: TestClient) -> No
     create(embedded)
     for _ in range(3):
         decide(embedded, count=1000)
-    begun = [iter(_pages(served(embedded), served(embedded).find("shop").experiment.id)) for _ in range(40)]
+    begun = [pages(served(embedded).store.reading, served(embedded).find("shop")) for _ in range(40)]
     assert all(len(next(download)) > 0 for download in begun)  # and nobody reads on
     assert read(embedded, "summary")["decisions"] == 3000
     served(embedded)._read_elsewhere()
@@ -487,7 +488,7 @@ def test_nothing_is_shown_of_a_draw_that_cannot_be_counted(client: TestClient, t
         deadline = time.monotonic() + 30
         while client.get("/v1/experiments/shop/ledger").status_code == 200:
             assert time.monotonic() < deadline
-        for path in ("summary", "series", "ledger"):
+        for path in ("summary", "series", "ledger", "export.csv", "export.parquet"):
             assert client.get(f"/v1/experiments/shop/{path}").status_code == 503
         assert client.post("/v1/experiments/shop/decisions").status_code == 503
         assert client.get("/readyz").status_code == 503
@@ -863,8 +864,8 @@ def test_exports_are_made_page_by_page(embedded: TestClient, monkeypatch: pytest
     assert pq.read_table(io.BytesIO(embedded.get("/v1/experiments/shop/export.parquet").content)).num_rows == 0
     leases = [decide(embedded, count=count)["decisions"] for count in (400, 500, 600, 1000, 700)]
     leased = [one["decision"] for lease in leases for one in lease]
-    number = served(embedded).find("shop").experiment.id
-    assert [len(page) for page in _pages(served(embedded), number)] == [900, 600, 1000, 700]
+    read_in_pages = pages(served(embedded).store.reading, served(embedded).find("shop"))
+    assert [len(page) for page in read_in_pages] == [900, 600, 1000, 700]
     file = pq.ParquetFile(io.BytesIO(embedded.get("/v1/experiments/shop/export.parquet").content))
     assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [1500, 1700]
     assert file.read()["decision"].to_pylist() == leased
