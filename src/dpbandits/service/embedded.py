@@ -49,7 +49,7 @@ from dpbandits.service.rows import (
     Rows,
 )  # fmt: skip
 from dpbandits.service.state import LiveState
-from dpbandits.service.store import Database
+from dpbandits.service.store import Database, discard
 from dpbandits.service.tally import Tally
 from dpbandits.service.tokens import Token
 from dpbandits.service.writer import Unavailable, Untallied
@@ -116,10 +116,8 @@ class Embedded:
     def _lost(self, error: Exception) -> Unavailable:
         """Nothing was stored: the next commit tries a new connection."""
         self.metrics.failures.inc()
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.invalidate()
-            connection.close()
+        discard(self._connection)
+        self._connection = None
         return Unavailable(f"the database cannot be written: {getattr(error, 'orig', None) or error}")
 
     def _opened(self) -> Connection:

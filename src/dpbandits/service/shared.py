@@ -40,7 +40,7 @@ from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.recent import Recent
 from dpbandits.service.rows import ANSWERED, ANSWERS, DECIDED, DUPLICATE, REFUSED, SENT, Rows
 from dpbandits.service.statements import Insert
-from dpbandits.service.store import Database
+from dpbandits.service.store import Database, discard
 from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable
 
@@ -122,10 +122,8 @@ class Shared:
     def _lost(self, error: Exception) -> Unavailable:
         """Nothing was stored: the next transaction tries a new connection."""
         self.metrics.failures.inc()
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.invalidate()
-            connection.close()
+        discard(self._connection)
+        self._connection = None
         return Unavailable(f"the database cannot be reached: {type(error).__name__}")
 
     def catch_up(self, connection: Connection, cursor: Any, numbers: list[int]) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from dpbandits.errors import InputError
 
-__all__ = ["Database"]
+__all__ = ["Database", "discard"]
 
 #: How long a statement waits for a lock. The server is the only one that writes for long.
 BUSY = 5.0
@@ -176,3 +176,10 @@ class Database:
                 os.pwrite(self._lock, self._mark(), 0)
             os.close(self._lock)
             self._lock = None
+
+
+def discard(connection: Connection | None) -> None:
+    """Close a connection that failed, so that nobody gets it again."""
+    if connection is not None:
+        connection.invalidate()
+        connection.close()

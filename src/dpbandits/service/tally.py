@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from dpbandits.service.books import LiveRun
-from dpbandits.service.store import Database
+from dpbandits.service.store import Database, discard
 from dpbandits.service.writer import Untallied
 
 __all__ = ["Tally"]
@@ -74,7 +74,8 @@ class Tally:
             try:
                 self._write(name, drawn)
             except LOST as error:
-                self._forget()
+                discard(self._connection)
+                self._connection = None
                 self._retry = time.monotonic() + RETRY
                 raise Untallied(f"the tally cannot be written: {type(error).__name__}") from None
             self._counted[name] = drawn
@@ -98,13 +99,6 @@ class Tally:
             return None
         found = os.stat(self._store.path)
         return found.st_dev, found.st_ino
-
-    def _forget(self) -> None:
-        """Use a new connection next time."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.invalidate()
-            connection.close()
 
     def close(self) -> None:
         """Close the connection."""
