@@ -135,7 +135,7 @@ def _check_one(service: Service, connection: Any, name: str, load: Load) -> None
     from dpbandits.service import export, reports
 
     run = service.stored(connection, service.find(name).experiment.id)
-    text = b"".join(export.as_csv(export.pages(lambda: contextlib.nullcontext(connection), run))).decode()
+    text = b"".join(export.as_csv(export.pages(lambda: contextlib.nullcontext((connection, run))))).decode()
     rows = {row["decision"]: row for row in csv.DictReader(io.StringIO(text))}
     for (experiment, decision), arm in load.arms.items():
         if experiment == name:

@@ -32,12 +32,13 @@ from dpbandits.service import access, app, changes, export, folding, tokens
 from dpbandits.service.app import App
 from dpbandits.service.books import ACCEPTED, Ask, Item, Tell
 from dpbandits.service.clock import Clock
-from dpbandits.service.control import _events
+from dpbandits.service.control import _csv, _events, _shown
 from dpbandits.service.embedded import Control
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.export import pages
 from dpbandits.service.keyring import Keyring
-from dpbandits.service.problems import problem_of
+from dpbandits.service.planner import Planner
+from dpbandits.service.problems import Refusal, problem_of
 from dpbandits.service.service import EXPORTS, Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
@@ -45,10 +46,17 @@ from dpbandits.service.shared import _Append
 from dpbandits.service.state import PARTS, LiveState
 from dpbandits.service.store import Database
 from dpbandits.service.tables import answers, experiments, requests, states
-from dpbandits.service.tally import RETRY
+from dpbandits.service.tally import RETRY, Tally
+from dpbandits.service.writer import Untallied
 
 Open = Callable[..., TestClient]
 TOKEN = tokens.Token(7, 0, 2, 0, 0, 7, 1_700_000_000_000, b"", "d1")
+
+
+def reader(client: TestClient) -> Callable[[], Any]:
+    """How pages of an export are read."""
+    service = served(client)
+    return lambda: _shown(service, service.find("shop").experiment.id)
 
 
 def make_key(client: TestClient, role: str) -> str:
@@ -327,7 +335,7 @@ def test_a_download_that_is_broken_off_holds_nothing(embedded: TestClient) -> No
     create(embedded)
     for _ in range(3):
         decide(embedded, count=1000)
-    begun = [pages(served(embedded).store.reading, served(embedded).find("shop")) for _ in range(40)]
+    begun = [pages(reader(embedded)) for _ in range(40)]
     assert all(len(next(download)) > 0 for download in begun)  # and nobody reads on
     assert read(embedded, "summary")["decisions"] == 3000
     served(embedded)._read_elsewhere()
@@ -478,7 +486,7 @@ def locked(tally: Path) -> Iterator[None]:
 def test_nothing_is_shown_of_a_draw_that_cannot_be_counted(client: TestClient, tmp_path: Path) -> None:
     create(client, policy="adap-ucb")
     create(client, "local")
-    token = decide(client)["token"]
+    token = decide(client, decision="order-1")["token"]
     folded(client)
     service = served(client)
     service.probe = service._store_something  # type: ignore[method-assign]  # no answer is remembered
@@ -490,7 +498,9 @@ def test_nothing_is_shown_of_a_draw_that_cannot_be_counted(client: TestClient, t
             assert time.monotonic() < deadline
         for path in ("summary", "series", "ledger", "export.csv", "export.parquet"):
             assert client.get(f"/v1/experiments/shop/{path}").status_code == 503
-        assert client.post("/v1/experiments/shop/decisions").status_code == 503
+        for again in ({}, {"decision": "order-1"}):
+            assert client.post("/v1/experiments/shop/decisions", json=again).status_code == 503
+        assert 'event="used",experiment="shop"' not in client.get("/metrics").text
         assert client.get("/readyz").status_code == 503
         decide(client, "local")
         read(client, "summary", "local")
@@ -751,8 +761,7 @@ def test_a_mounted_app_that_could_not_start_starts_later(tmp_path: Path) -> None
     made = app(store=f"sqlite:///{tmp_path}/db", keys=tmp_path / "keys", tally=f"sqlite:///{tmp_path}/tally")
     client = TestClient(made, base_url="http://test")  # it sends no lifespan
     for _ in range(2):
-        with pytest.raises(InputError, match="cannot be opened"):
-            client.get("/livez")
+        assert client.get("/livez").status_code == 503
     (tmp_path / "tally").rmdir()
     with client:
         create(client)
@@ -864,7 +873,7 @@ def test_exports_are_made_page_by_page(embedded: TestClient, monkeypatch: pytest
     assert pq.read_table(io.BytesIO(embedded.get("/v1/experiments/shop/export.parquet").content)).num_rows == 0
     leases = [decide(embedded, count=count)["decisions"] for count in (400, 500, 600, 1000, 700)]
     leased = [one["decision"] for lease in leases for one in lease]
-    read_in_pages = pages(served(embedded).store.reading, served(embedded).find("shop"))
+    read_in_pages = pages(reader(embedded))
     assert [len(page) for page in read_in_pages] == [900, 600, 1000, 700]
     file = pq.ParquetFile(io.BytesIO(embedded.get("/v1/experiments/shop/export.parquet").content))
     assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [1500, 1700]
@@ -952,3 +961,127 @@ def test_a_state_that_is_damaged_while_the_server_runs_does_not_hide_the_others(
     create(embedded, "poison")
     stored_state(str(served(embedded).store.url), "poison", put=b"damaged")
     assert [one["name"] for one in embedded.get("/v1/overview").json()["experiments"]] == ["shop"]
+
+
+def test_a_worker_that_reads_fewer_draws_than_it_has_counted_halts(serve: Open, postgres: Postgres) -> None:
+    """Also one that does not fold."""
+    client = serve(postgres.database())
+    create(client, policy="adap-ucb")
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    folded(client)
+    service = served(client)
+    assert service._folder is not None
+    service._folder.stop()
+    with service.store.engine.begin() as connection:
+        connection.execute(sa.update(states).values(draws=0, changed=0))
+    assert client.get("/v1/experiments/shop/ledger").status_code == 503
+    assert client.get("/v1/experiments/shop").json()["status"] == "halted"
+    read(client, "ledger")
+
+
+def test_a_tally_that_hangs_is_given_up(postgres: Postgres) -> None:
+    store = postgres.database()
+    tally = Tally(store)
+    tally.probe()
+    with psycopg.connect(store) as other:
+        other.execute("lock table dpbandits_draws in access exclusive mode")
+        began = time.monotonic()
+        with pytest.raises(Untallied):
+            tally.probe()
+        assert time.monotonic() - began < 30
+    time.sleep(RETRY)
+    tally.probe()
+    tally.close()
+
+
+def test_several_make_the_table_of_a_tally_at_once(postgres: Postgres) -> None:
+    store = postgres.database()
+    with ThreadPoolExecutor(8) as threads:
+        for tally in threads.map(Tally, [store] * 8):
+            tally.close()
+
+
+def test_a_tally_in_memory_is_none(serve: Open, tmp_path: Path) -> None:
+    client = serve(f"sqlite:///{tmp_path}/test.db", tally="sqlite://")
+    asked = {"name": "shop", "arms": ["a", "b"], "policy": "adap-ucb", "epsilon": "1"}
+    refused = client.post("/v1/experiments", json=asked)
+    assert refused.status_code == 422
+    assert "the tally: a database in memory is gone" in refused.json()["detail"]
+
+
+def test_a_token_of_an_arm_that_a_restored_copy_does_not_have_is_unknown(serve: Open, tmp_path: Path) -> None:
+    file = tmp_path / "test.db"
+    client = serve(f"sqlite:///{file}")
+    create(client, response_window=None)
+    decide(client)
+    client.__exit__(None, None, None)
+    shutil.copy(file, tmp_path / "copy.db")
+    client = serve(f"sqlite:///{file}")
+    assert client.patch("/v1/experiments/shop", json={"add_arm": "new"}).status_code == 200
+    found = [decide(client) for _ in range(50)]
+    client.__exit__(None, None, None)
+    shutil.copy(tmp_path / "copy.db", file)
+    client = serve(f"sqlite:///{file}")
+    arms = {one["arm"]: one["token"] for one in found}
+    assert respond(client, arms.pop("new"), 1) == "unknown"
+    assert respond(client, decide(client)["token"], 1) == "accepted"
+
+
+def test_an_export_ends_when_its_key_is_revoked(embedded: TestClient) -> None:
+    create(embedded)
+    decide(embedded)
+    service = served(embedded)
+    number = service.find("shop").experiment.id
+
+    async def parts(key: str | None) -> list[bytes]:
+        return [part async for part in _csv(service, number, key)]
+
+    assert len(asyncio.run(parts(None))) == 2
+    service.guarded = True
+    assert asyncio.run(parts("revoked")) == []
+
+
+def test_an_export_goes_on_when_an_arm_is_added(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "PAGE", 1)
+    create(embedded)
+    decide(embedded, decision="a")
+    begun = pages(reader(embedded))
+    assert [row[0] for row in next(begun)] == ["a"]
+    assert embedded.patch("/v1/experiments/shop", json={"add_arm": "new"}).status_code == 200
+    made = [decide(embedded, decision=f"b{n}")["arm"] for n in range(9)]
+    assert "new" in made
+    assert [row[1] for page in begun for row in page] == made
+
+
+def test_an_app_that_is_started_again_notices_revoked_keys(tmp_path: Path) -> None:
+    made = app(store=f"sqlite:///{tmp_path}/db", keys=tmp_path / "keys", tally=f"sqlite:///{tmp_path}/tally")
+    for _ in range(2):
+        with TestClient(made, base_url="http://test") as client:
+            assert client.portal is not None
+            client.portal.call(served(client)._reread)
+
+
+def test_a_planner_that_was_closed_starts_nothing() -> None:
+    planner = Planner()
+    planner.close()
+    with pytest.raises(Refusal, match="was ended"):
+        planner.ask({})
+    assert planner._process is None
+
+
+def test_an_experiment_that_vanished_does_not_hide_the_others(embedded: TestClient) -> None:
+    create(embedded)
+    create(embedded, "gone")
+    with served(embedded).store.engine.begin() as connection:
+        connection.execute(sa.delete(states).where(states.c.experiment == served(embedded).find("gone").experiment.id))
+    assert [one["name"] for one in embedded.get("/v1/overview").json()["experiments"]] == ["shop"]
+
+
+def test_what_prevents_a_start_is_found_before(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"store": f"sqlite:///{tmp_path}/db", "keys": tmp_path / "keys", "port": 0}
+    assert check(ServerSettings.read(**given, tally=f"sqlite:///{tmp_path}/tally")) == []
+    wrong = check(ServerSettings.read(**given, tally=f"sqlite:///{tmp_path}/nowhere/tally"))
+    assert wrong == [f"tally cannot be written: {tmp_path}/nowhere/tally"]
+    for store in ("sqlite://", "sqlite:///:memory:"):
+        with pytest.raises(InputError, match="store must be a file"):
+            ServerSettings.read(store=store)

@@ -23,6 +23,7 @@ from dpbandits.service.page import BUILT, File, Files
 from dpbandits.service.problems import MEDIA_TYPE, Refusal, problem_of
 from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings
+from dpbandits.service.writer import Unavailable
 
 __all__ = ["App", "app"]
 
@@ -101,11 +102,13 @@ class App:
             self._starting = asyncio.Lock()
         async with self._starting:
             if not self.service.ready:
-                await self.service.start()
+                try:
+                    await self.service.start()
+                except Exception as error:
+                    log.error("cannot start", reason=str(error))
+                    raise Unavailable("the server cannot start") from None
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self.service.ready:
-            await self._start_late()
         root = scope.get("root_path", "")
         path: str = scope["path"]
         if root and path.startswith(root):
@@ -123,6 +126,8 @@ class App:
             await answered.answer(204, b"", JSON)
             return
         try:
+            if not self.service.ready:
+                await self._start_late()
             self._admit(scope, path)
             route = await self._hot(scope, path, receive, answered, began)
             if route is None:

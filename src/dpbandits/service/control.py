@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -14,7 +15,7 @@ from fastapi import FastAPI, Header, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import NoResultFound, SQLAlchemyError
 
 from dpbandits import __version__
 from dpbandits.checks import nearest
@@ -176,9 +177,9 @@ def _reading(api: FastAPI, service: Service) -> None:
         response_class=Response,
         responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
     )
-    async def export_csv(name: Name) -> StreamingResponse:
+    async def export_csv(name: Name, request: Request) -> StreamingResponse:
         run = await read(name, lambda _, run: run)  # first: once an answer has begun, it can no longer be a refusal
-        return StreamingResponse(_csv(service, run), media_type="text/csv; charset=utf-8")
+        return StreamingResponse(_csv(service, run.experiment.id, _key(request)), media_type="text/csv; charset=utf-8")
 
     @api.get(
         "/v1/experiments/{name}/export.parquet",
@@ -189,10 +190,12 @@ def _reading(api: FastAPI, service: Service) -> None:
             200: {"content": {"application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}}}}
         },
     )
-    async def export_parquet(name: Name) -> Response:
-        run = await read(name, lambda _, run: run)
+    async def export_parquet(name: Name, request: Request) -> Response:
+        number = (await service.look_up(name)).experiment.id
         async with service.exporting:
-            file = await asyncio.to_thread(as_parquet, pages(service.store.reading, run))
+            if await request.is_disconnected():  # while it waited: nobody would read it
+                return Response(status_code=400)
+            file = await asyncio.to_thread(as_parquet, pages(lambda: _shown(service, number)))
         return StreamingResponse(in_pieces(file), media_type="application/vnd.apache.parquet")
 
     @api.get(
@@ -204,8 +207,7 @@ def _reading(api: FastAPI, service: Service) -> None:
     )
     async def events(name: Name, request: Request) -> StreamingResponse:
         await service.look_up(name)
-        key = request.scope.get("dpbandits.key")
-        return StreamingResponse(_events(service, read, name, key), media_type="text/event-stream")
+        return StreamingResponse(_events(service, read, name, _key(request)), media_type="text/event-stream")
 
 
 def _choosing(api: FastAPI, service: Service) -> None:
@@ -274,31 +276,44 @@ def _overview(service: Service, numbers: dict[str, int]) -> list[dict[str, Any]]
     for name, number in numbers.items():
         try:
             shown.append(_read(service, number, reports.overview, now))
-        except (SQLAlchemyError, OSError, Unavailable):  # the database is away
-            raise
         except Exception as error:
+            away = isinstance(error, (SQLAlchemyError, OSError, Unavailable)) and not isinstance(error, NoResultFound)
+            if away:
+                raise
             log.error("cannot read", experiment=name, where=where(error))
     return shown
 
 
 def _read(service: Service, number: int, make: Callable[..., Any], *more: Any) -> Any:
     """Read in a transaction of a connection that cannot write."""
+    with _shown(service, number) as (connection, run):
+        return make(connection, run, *more)
+
+
+@contextmanager
+def _shown(service: Service, number: int) -> Iterator[tuple[Connection, LiveRun]]:
+    """A connection that cannot write, and the run as it is stored: what this process holds may be a little behind.
+
+    What is read with this connection may be shown: all draws that it knows of are counted.
+    """
+    before = service.tally.counted(service.runs[number])
     with service.store.reading() as connection:
-        return make(connection, _latest(service, connection, number), *more)
+        run = service.stored(connection, number)
+        restored = run.experiment.active and run.draws < before
+        if not restored:
+            service.tally.count(run)
+            yield connection, run
+    if restored:
+        if not service.store.embedded:
+            service.halt_restored(number)
+        raise Unavailable("an old copy of the database was restored")
 
 
-def _latest(service: Service, connection: Connection, number: int) -> LiveRun:
-    """The run as it is stored: with several workers, what this one holds may be a little behind."""
-    run = service.stored(connection, number)
-    service.tally.count(run)  # before any of it is shown
-    return run
-
-
-async def _csv(service: Service, run: LiveRun) -> AsyncIterator[bytes]:
+async def _csv(service: Service, number: int, key: str | None) -> AsyncIterator[bytes]:
     """Every decision, as CSV. A reader who is slow keeps nobody else from reading."""
-    pieces = as_csv(pages(service.store.reading, run))
-    while True:
-        async with service.exporting:
+    pieces = as_csv(pages(lambda: _shown(service, number)))
+    while service.admits(key):
+        async with service.sending:
             piece = await asyncio.to_thread(next, pieces, None)
         if piece is None:
             return
@@ -307,7 +322,7 @@ async def _csv(service: Service, run: LiveRun) -> AsyncIterator[bytes]:
 
 async def _events(service: Service, read: Callable[..., Any], name: str, key: str | None) -> AsyncIterator[bytes]:
     sent = b""
-    while service.ready and not service.stopping and (not service.guarded or key in service.valid):
+    while service.ready and not service.stopping and service.admits(key):
         content = msgspec.json.encode(await read(name, reports.summary, service.clock()))
         if content != sent:
             sent = content
@@ -344,6 +359,11 @@ def _operation(api: FastAPI, service: Service) -> None:
     async def metrics() -> Response:
         service.metrics.waiting.set(service.writer.waiting)
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _key(request: Request) -> str | None:
+    """The API key that the request came with."""
+    return request.scope.get("dpbandits.key")
 
 
 def _who(request: Request) -> str:

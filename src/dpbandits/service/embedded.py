@@ -185,12 +185,13 @@ class Embedded:
             raise
         for run, state, drawn in changed:
             run.state, run.draws, run.changed = state, run.draws + drawn, run.changed + 1
-        self.metrics.count(work.rows, self.runs)
         try:
             for run, _, _ in changed:
                 self.tally.count(run)
-        except Untallied as error:  # it is stored, and nobody is told: who asks again is answered later
+        except Untallied as error:  # it is stored, and nobody is told, nor the metrics
+            self.metrics.failures.inc()
             return [error if self._draws(job) else answer for job, answer in zip(jobs, answers, strict=True)]
+        self.metrics.count(work.rows, self.runs)
         return answers
 
 
@@ -259,6 +260,7 @@ class _Work:
         if ask.decision is not None:
             before = self.asked.get((ask.experiment, ask.decision))
             if before:
+                books.tally.count(run)
                 return taken(experiment, before[0], ask) or shown(experiment, before, books.keys)
         if experiment.status != "running":  # it was paused or stopped meanwhile
             return not_running(experiment)

@@ -129,6 +129,10 @@ class Experiment:
         self.taken = lru_cache(1024)(self._taken)
         self._check()
 
+    def has(self, arm: int, level: int) -> bool:
+        """Whether there are this arm and level. A restored copy may not have an arm that was added after it."""
+        return arm < len(self.arms) and level < len(self.costs)
+
     @property
     def tallied(self) -> str:
         """What the tally calls it: another experiment of the same name is another one."""

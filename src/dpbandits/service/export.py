@@ -77,14 +77,14 @@ def in_pieces(file: IO[bytes]) -> Iterator[bytes]:
             yield piece
 
 
-def pages(opened: Callable[[], AbstractContextManager[Connection]], run: LiveRun) -> Iterator[list[list[Any]]]:
+def pages(opened: Callable[[], AbstractContextManager[tuple[Connection, LiveRun]]]) -> Iterator[list[list[Any]]]:
     """The rows, with the values of ``COLUMNS``. Each page is read in a transaction of its own.
 
     A reader who is slow, or gone, then holds no connection, and does not keep SQLite's log from being overwritten.
     """
     after = ("", -1)
     while True:
-        with opened() as connection:
+        with opened() as (connection, run):
             found, answered = _page(connection, run.experiment.id, after)
         if not found:
             return

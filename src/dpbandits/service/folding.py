@@ -26,7 +26,7 @@ from dpbandits.service.logs import where
 from dpbandits.service.rows import DECISIONS, MINUTE, OUTCOMES, SILENT_ONES, Rows
 from dpbandits.service.shared import LOST, Shared
 from dpbandits.service.state import LiveState
-from dpbandits.service.store import Database
+from dpbandits.service.store import LIVELY, Database
 from dpbandits.service.writer import Unavailable, Untallied
 
 __all__ = ["Folder"]
@@ -94,7 +94,7 @@ class Folder:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                with psycopg.connect(_plain(self.books.store), autocommit=True) as connection:
+                with psycopg.connect(_plain(self.books.store), autocommit=True, **LIVELY) as connection:
                     self._fold_all(connection)
             except LOST as error:
                 log.warning("cannot fold", reason=type(error).__name__)
@@ -190,8 +190,9 @@ class Folder:
                 state = self.books.runs[number].state.copy()
                 state.thaw(msgspec.json.decode(self.books.keys.unseal(bytes(sealed), experiment.name.encode())))
                 state.deputy = False
-                lead.run = LiveRun(experiment, state, epoch, draws, changed)
-                lead.restored = self.books.tally.ahead_of(lead.run)
+                run = LiveRun(experiment, state, epoch, draws, changed)
+                lead.restored = self.books.tally.ahead_of(run)  # first: where that fails, it is looked at again
+                lead.run = run
             self.books.tally.count(lead.run)  # nothing more is drawn before that
             fold = _Fold(lead.run, cursor, Rows(self.books.clock()), self.books.keys, draws=not lead.restored)
             halts = lead.restored and experiment.active
@@ -201,8 +202,8 @@ class Folder:
         if made is None:
             return halts
         lead.run = made
-        self.books.metrics.count(fold.rows, self.books.runs)
         self.books.tally.count(made)
+        self.books.metrics.count(fold.rows, self.books.runs)
         return True
 
 

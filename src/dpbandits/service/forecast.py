@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import signal
 import sys
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 from dpbandits.environments.levels import Levels
@@ -15,7 +17,7 @@ from dpbandits.exact import rational
 from dpbandits.planning.grid import Outcome, play, without_privacy
 from dpbandits.planning.question import Question, ask
 from dpbandits.policies import lookup
-from dpbandits.service.planner import STRONG
+from dpbandits.service.planner import LIMIT, STRONG
 
 __all__ = ["answer"]
 
@@ -104,10 +106,12 @@ def main() -> None:
     """Answer questions from the standard input, a line each."""
     os.nice(5)  # decisions come first
     for line in sys.stdin:
+        signal.alarm(ceil(2 * LIMIT))  # where the server was killed, nobody else ends it
         try:
             found: dict[str, Any] = answer(json.loads(line))
         except InputError as error:
             found = {"refused": [error.parameter, error.text]}
+        signal.alarm(0)
         print(json.dumps(found), flush=True)
 
 

@@ -180,7 +180,7 @@ def _items(service: Service, bodies: list[Any], rewards: bool) -> list[Item | Ou
         run = None if token is None else runs.get(token.experiment)
         if type(one) is tuple:
             found.append(one)
-        elif token is None or run is None:
+        elif token is None or run is None or not run.experiment.has(token.arm, token.level):
             if token is not None and token.experiment in service.aside:
                 raise not_loaded(service.aside[token.experiment])  # a list is to be sent again as a whole
             found.append(FORGED)

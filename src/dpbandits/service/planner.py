@@ -28,6 +28,7 @@ class Planner:
         self.limit = limit
         self._lock, self._waiting = threading.Lock(), threading.Semaphore(WAITING)
         self._process: subprocess.Popen[str] | None = None
+        self._closed = False
 
     def ask(self, given: dict[str, Any]) -> dict[str, Any]:
         """The answer, or a problem: which field is wrong, or that it takes too long."""
@@ -50,8 +51,10 @@ class Planner:
 
     def _said(self, question: str) -> str:
         """What the process answers; nothing where it was ended."""
+        if self._closed:
+            return ""
         if self._process is not None and self._process.poll() is not None:
-            self.close()
+            self._end()
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "dpbandits.service.forecast"],
@@ -71,11 +74,15 @@ class Planner:
         finally:
             end.cancel()
         if not line:
-            self.close()  # and wait until it has ended: the next question starts another one
+            self._end()  # and wait until it has ended: the next question starts another one
         return line
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, and start no other."""
+        self._closed = True
+        self._end()
+
+    def _end(self) -> None:
         if self._process is not None:
             self._process.kill()
             with suppress(OSError):  # what could not be written to it

@@ -72,17 +72,15 @@ class Service:
         self.stopping = False
         self._probed = -math.inf  # when something was last stored to see whether it can be
         self._looking, self._probing = asyncio.Lock(), asyncio.Lock()
-        self.exporting = asyncio.Semaphore(EXPORTS)
-        self._rereader = ThreadPoolExecutor(1, "reread")  # of its own: however much others read, revoked keys end
+        self.exporting, self.sending = asyncio.Semaphore(EXPORTS), asyncio.Semaphore(EXPORTS)  # Parquet, pages of CSV
         self._tasks: list[asyncio.Task[None]] = []
 
     def open(self) -> None:
         """Open and check everything; raises what is wrong."""
         self.store.lock()
         self.store.migrate()
-        self.lasting = self.store.durable
-        in_memory = self.store.embedded and self.store.path is None
-        self.tally = Tally("sqlite://" if in_memory else self.settings.tally)
+        self.tally = Tally(self.settings.tally)
+        self.lasting = self.store.durable or self.tally.durable
         self.rotate_if_due()
         seen = self.tally.seen()  # before the states: other workers go on meanwhile
         with self.store.opened() as connection, connection.begin():
@@ -117,6 +115,7 @@ class Service:
             except Exception:
                 self.store.close()  # or this process would keep its own lock, and could not start again
                 raise
+        self._rereader = ThreadPoolExecutor(1, "reread")  # of its own: however much others read, revoked keys end
         self._tasks = [
             asyncio.create_task(self._tend(TICK, self._tick)),
             asyncio.create_task(self._tend(REREAD, self._reread)),
@@ -138,12 +137,12 @@ class Service:
         for task in self._tasks:
             with suppress(asyncio.CancelledError):
                 await task
+        await asyncio.to_thread(self._rereader.shutdown)
         await asyncio.to_thread(self.close)
         log.info("stopped")
 
     def close(self) -> None:
         """Close everything."""
-        self._rereader.shutdown()
         self.planner.close()
         self.writer.stop()
         if self._folder is not None:
@@ -214,6 +213,10 @@ class Service:
     def _read_keys(self, connection: Connection) -> None:
         made = access.keys(connection)
         self.valid, self.guarded = {key.id: key for key in made if key.revoked is None}, bool(made)
+
+    def admits(self, key: str | None) -> bool:
+        """Whether an answer that takes long may go on: the key that was good at its start may be revoked."""
+        return not self.guarded or key in self.valid
 
     # Experiments
 
@@ -288,10 +291,11 @@ class Service:
         log.error("halted", experiment=run.experiment.name, reason=RESTORED)
 
     def halt_restored(self, number: int) -> None:
-        """Stop an experiment whose database was put back while this server ran."""
+        """Stop an experiment if its database was put back while this server ran."""
+        seen = self.tally.seen()  # before the state: other workers go on meanwhile
         with self.store.opened() as connection, connection.begin():
             run = self.stored(connection, number)
-            if run.experiment.active:
+            if run.experiment.active and seen.get(run.experiment.tallied, 0) > run.draws:
                 self._halt(connection, run)
 
     def find(self, name: str) -> LiveRun:

@@ -52,6 +52,7 @@ def check(settings: ServerSettings) -> list[str]:
                     fit(secrets, connection)
             if store.durable:
                 found.append(f"note: central experiments will be refused: {store.durable}")
+        Database(settings.tally, name="tally").reached()
         if settings.workers > 1 and store.embedded:
             found.append(f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://...")
         if not settings.loopback and not keys:

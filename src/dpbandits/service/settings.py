@@ -16,6 +16,9 @@ from dpbandits.service.origins import Origins
 
 __all__ = ["ServerSettings"]
 
+#: Databases of SQLite that are no file.
+IN_MEMORY = ("sqlite://", "sqlite:///", "sqlite:///:memory:")
+
 
 class ServerSettings(BaseSettings):
     """Everything that can be set.
@@ -72,6 +75,10 @@ class ServerSettings(BaseSettings):
             name = str(first["loc"][0]) if first["loc"] else "settings"
             raise InputError(name, f": {first['msg']}, got {first['input']!r:.80}") from None
         Origins(read.allow_origins)
+        if read.store in IN_MEMORY:
+            raise InputError(
+                "store", f"must be a file: what is in memory is gone when the server stops, got {read.store}"
+            )
         return read
 
     @property

@@ -126,8 +126,9 @@ class Shared:
         self._connection = None
         return Unavailable(f"the database cannot be reached: {type(error).__name__}")
 
-    def catch_up(self, connection: Connection, cursor: Any, numbers: list[int]) -> None:
-        """Take over what was folded since."""
+    def catch_up(self, connection: Connection, cursor: Any, numbers: list[int]) -> dict[int, LiveRun]:
+        """Take over what was folded since; the runs, with draws that are counted."""
+        before = {number: self.tally.counted(self.runs[number]) for number in numbers}
         cursor.execute(
             "select s.experiment, s.changed, s.version, s.draws, s.epoch, e.revision, s.state from states s "
             "join experiments e on e.id = s.experiment "
@@ -147,8 +148,15 @@ class Shared:
             state = run.state.copy()
             state.thaw(msgspec.json.decode(self.keys.unseal(bytes(sealed), run.experiment.name.encode())))
             run.state, run.changed, run.draws, run.epoch = state, changed, draws, epoch
-        for number in numbers:
-            self.tally.count(self.runs[number])
+        found = {number: self.runs[number] for number in numbers if number in self.runs}
+        if len(found) < len(numbers):
+            raise Unavailable("an experiment cannot be loaded")
+        for number, run in found.items():
+            if run.experiment.active and run.draws < before[number]:
+                self.halt(number)
+                raise Unavailable("an old copy of the database was restored")
+            self.tally.count(run)
+        return found
 
     def _commit_all(self, connection: Connection, jobs: list[Ask | Tell]) -> list[Any]:
         with connection.begin():
@@ -156,8 +164,7 @@ class Shared:
             rows = Rows(self.clock())
             numbers = {job.experiment for job in jobs if isinstance(job, Ask)}
             numbers |= {item.token.experiment for job in jobs if isinstance(job, Tell) for item in job.items}
-            self.catch_up(connection, cursor, sorted(numbers))
-            work = _Append(self, cursor, rows)
+            work = _Append(self, cursor, rows, self.catch_up(connection, cursor, sorted(numbers)))
             asks = [job for job in jobs if isinstance(job, Ask)]
             tells = [job for job in jobs if isinstance(job, Tell)]
             work.lock_people(asks, tells)
@@ -181,13 +188,14 @@ class Shared:
 class _Append:
     """One transaction of a worker: it appends, and reads back what was there before."""
 
-    def __init__(self, books: Shared, cursor: Any, rows: Rows) -> None:
+    def __init__(self, books: Shared, cursor: Any, rows: Rows, runs: dict[int, LiveRun]) -> None:
         self.books, self.cursor, self.rows = books, cursor, rows
+        self.runs = runs  # those of books may change meanwhile
         self.capped: list[tuple[int, str, int]] = []
 
     def lock_people(self, asks: list[Ask], tells: list[Tell]) -> None:
         """Users with a cap are counted by one worker at a time."""
-        runs = self.books.runs
+        runs = self.runs
         people = {(ask.experiment, ask.person) for ask in asks if ask.person and runs[ask.experiment].experiment.cap}
         told = (item.token for tell in tells for item in tell.items)
         people |= {(one.experiment, one.user) for one in told if one.user and runs[one.experiment].experiment.cap}
@@ -208,7 +216,7 @@ class _Append:
         for ask in asks:
             key = (ask.experiment, ask.decision or "")
             made = stored.get(key) if ask.decision is not None else None
-            run = self.books.runs[ask.experiment]
+            run = self.runs[ask.experiment]
             if made is None and run.experiment.status != "running":
                 made = []  # another worker has paused or stopped it
             if made is None:
@@ -236,7 +244,7 @@ class _Append:
         answers: list[bytes | Refusal] = []
         for ask, made in zip(asks, decided, strict=True):
             kept = made if ask.decision is None else stored.get((ask.experiment, ask.decision), [])
-            experiment = self.books.runs[ask.experiment].experiment
+            experiment = self.runs[ask.experiment].experiment
             if kept:
                 answers.append(taken(experiment, kept[0], ask) or shown(experiment, kept, self.books.keys))
             else:
@@ -269,7 +277,7 @@ class _Append:
         return answers
 
     def late(self, item: Item) -> bool:
-        token, run = item.token, self.books.runs[item.token.experiment]
+        token, run = item.token, self.runs[item.token.experiment]
         closed = run.experiment.by_stint and 0 < token.stint < run.state.desk.stint[0]
         return not run.experiment.active or closed or self.rows.now > token.made / 1000 + run.experiment.window
 
@@ -289,7 +297,7 @@ class _Append:
         if self.late(item):
             return TOO_LATE
         if token.user:
-            cap = self.books.runs[token.experiment].experiment.cap
+            cap = self.runs[token.experiment].experiment.cap
             sent = self.sent.get((token.experiment, token.user), 0)
             if cap is not None and sent >= cap:
                 rows.count(token.experiment, token.arm, REFUSED)

@@ -19,10 +19,19 @@ from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from dpbandits.errors import InputError
 
-__all__ = ["Database", "discard"]
+__all__ = ["LIVELY", "Database", "discard"]
 
 #: How long a statement waits for a lock. The server is the only one that writes for long.
 BUSY = 5.0
+
+#: How PostgreSQL's driver notices, within some 10 seconds, that the other machine or the way to it is gone.
+LIVELY: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
 
 #: The number of PostgreSQL's advisory lock under which tables are created and changed.
 MIGRATING = 0x6470_6261
@@ -39,19 +48,22 @@ class Database:
     (True, 'a database in memory is gone when the server stops')
     """
 
-    def __init__(self, url: str, *, synchronous: str = "full", busy: float = BUSY) -> None:
+    def __init__(
+        self, url: str, *, name: str = "store", synchronous: str = "full", patience: int | None = None
+    ) -> None:
+        self.name = name  # of the setting
         try:
             parsed = make_url(url)
         except ArgumentError:
-            raise InputError("store", f"must be sqlite:///FILE or postgresql://..., got '{url}'") from None
+            raise InputError(name, f"must be sqlite:///FILE or postgresql://..., got '{url}'") from None
         self.embedded = parsed.get_backend_name() == "sqlite"
         if not self.embedded and parsed.get_backend_name() != "postgresql":
-            raise InputError("store", f"must be sqlite:///FILE or postgresql://..., got '{parsed.render_as_string()}'")
+            raise InputError(name, f"must be sqlite:///FILE or postgresql://..., got '{parsed.render_as_string()}'")
         if synchronous not in SYNCHRONOUS:
             raise InputError("synchronous", f"must be one of {', '.join(SYNCHRONOUS)}, got '{synchronous}'")
         self.url = parsed if self.embedded else parsed.set(drivername="postgresql+psycopg")
         self.path = Path(parsed.database).resolve() if self.embedded and parsed.database else None
-        self.synchronous, self._busy = synchronous, busy
+        self.synchronous, self._patience = synchronous, patience  # seconds, where it is to answer or fail soon
         self._lock: int | None = None
         self._unclean = True  # whether the last server was killed, the file is another one since, or was not looked at
         self.engine = self._engine(writes=True)
@@ -62,13 +74,14 @@ class Database:
     def _engine(self, *, writes: bool) -> Engine:
         if not self.embedded:
             seen = {} if writes else {"isolation_level": "REPEATABLE READ"}  # readers see one state throughout
-            return sa.create_engine(
-                self.url, pool_pre_ping=True, pool_size=4, max_overflow=8, pool_timeout=self._busy, **seen
-            )
+            options = LIVELY if self._patience is None else {**LIVELY, **_give_up_after(self._patience)}
+            pool = {"pool_pre_ping": True, "pool_size": 4, "max_overflow": 8, "pool_timeout": BUSY}
+            return sa.create_engine(self.url, connect_args=options, **pool, **seen)
         if self.path is None:
             made = sa.create_engine("sqlite://", poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
         else:
-            made = sa.create_engine(self.url, connect_args={"timeout": self._busy, "check_same_thread": False})
+            options = {"timeout": self._patience or BUSY, "check_same_thread": False}
+            made = sa.create_engine(self.url, connect_args=options)
 
         @sa.event.listens_for(made, "connect")
         def prepared(connection: Any, _: object) -> None:
@@ -140,9 +153,18 @@ class Database:
             connection = self.engine.connect()
         except DatabaseError as error:
             where = self.path or self.url.render_as_string()
-            raise InputError("store", f"cannot be opened: {where}: {str(error.orig).strip()}") from None
+            raise InputError(self.name, f"cannot be opened: {where}: {str(error.orig).strip()}") from None
         with connection:
             yield connection
+
+    def reached(self) -> None:
+        """Refuse what cannot be opened, or a new file in a folder that is not there. No file is made."""
+        if self.path is not None and not self.path.exists():
+            if not os.access(self.path.parent, os.W_OK):
+                raise InputError(self.name, f"cannot be written: {self.path}")
+        else:
+            with self.opened():
+                pass
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -176,6 +198,11 @@ class Database:
                 os.pwrite(self._lock, self._mark(), 0)
             os.close(self._lock)
             self._lock = None
+
+
+def _give_up_after(seconds: int) -> dict[str, Any]:
+    """What makes PostgreSQL give up a statement that takes longer."""
+    return {"options": f"-c statement_timeout={seconds}s -c lock_timeout={seconds}s"}
 
 
 def discard(connection: Connection | None) -> None:

@@ -15,7 +15,8 @@ from dpbandits.service.writer import Untallied
 
 __all__ = ["Tally"]
 
-LOCKED = 1.0  # seconds to wait for somebody else who writes
+PATIENCE = 2  # seconds to wait for an answer: everybody waits for it
+MAKING = 0x6470_6262  # the number of PostgreSQL's advisory lock under which the table is made
 RETRY = 1.0  # seconds between two tries where the tally cannot be written
 PROBED = "\nprobe"  # the name under which a probe is stored; no experiment can have it
 
@@ -38,13 +39,25 @@ class Tally:
     """
 
     def __init__(self, url: str) -> None:
-        self._store = Database(url, busy=LOCKED)
+        self._store = Database(url, name="tally", patience=PATIENCE)
         with self._store.opened() as connection, connection.begin():
+            if not self._store.embedded:
+                connection.execute(sa.text("select pg_advisory_xact_lock(:n)"), {"n": MAKING})
             METADATA.create_all(connection)
         self._file = self._found()
         self._connection: sa.Connection | None = None
         self._counted: dict[str, int] = {}
         self._guard, self._retry = threading.Lock(), 0.0
+
+    @property
+    def durable(self) -> str:
+        """Why what was counted might be lost; empty where it is on disk."""
+        why = self._store.durable
+        return f"the tally: {why}" if why else ""
+
+    def counted(self, run: LiveRun) -> int:
+        """How many draws this process has counted. Whatever is read from now on knows of them, but for an old copy."""
+        return self._counted.get(run.experiment.tallied, 0)
 
     def seen(self) -> dict[str, int]:
         """The number of draws of each experiment, by its name and number."""
