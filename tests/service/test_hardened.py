@@ -1085,3 +1085,16 @@ def test_what_prevents_a_start_is_found_before(tmp_path: Path) -> None:
     for store in ("sqlite://", "sqlite:///:memory:"):
         with pytest.raises(InputError, match="store must be a file"):
             ServerSettings.read(store=store)
+
+
+def test_a_response_to_an_arm_that_another_worker_has_just_added_is_taken(serve: Open, postgres: Postgres) -> None:
+    store = postgres.database()
+    one = serve(store)
+    create(one)
+    two = serve(store)
+    folder = served(two)._folder
+    assert folder is not None
+    folder.stop()  # which would look for changes, too
+    assert one.patch("/v1/experiments/shop", json={"add_arm": "new"}).status_code == 200
+    found = {made["arm"]: made["token"] for made in (decide(one) for _ in range(50))}
+    assert respond(two, found["new"], 1) == "accepted"

@@ -314,15 +314,16 @@ class Service:
         return self.find(name)
 
     async def look_again(self) -> None:
-        """Read the experiments that other workers have made, for one request at a time."""
+        """Read the experiments that other workers have made or changed, for one request at a time."""
         async with self._looking:
             await asyncio.to_thread(self._load_new)
 
     def _load_new(self) -> None:
         self._reread_secrets()
         with self.store.readers.connect() as connection:
-            for number in connection.execute(sa.select(experiments.c.id)).scalars().all():
-                if number not in self.runs and number not in self.aside:
+            for number, revision in connection.execute(sa.select(experiments.c.id, experiments.c.revision)).all():
+                run = self.runs.get(number)
+                if number not in self.aside and (run is None or run.experiment.revision != revision):
                     self.load(connection, number)
 
     def sealed(self, run: LiveRun) -> bytes:
