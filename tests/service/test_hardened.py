@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import math
 import os
 import shutil
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import psycopg
-import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 from calls import create, decide, folded, read, respond, reward, served
@@ -28,35 +24,23 @@ from starlette.testclient import TestClient
 
 from dpbandits import policies
 from dpbandits.errors import InputError
-from dpbandits.service import access, app, changes, export, folding, tokens
+from dpbandits.service import access, app, folding, tokens
 from dpbandits.service.app import App
-from dpbandits.service.books import ACCEPTED, Ask, Item, Tell
 from dpbandits.service.clock import Clock
-from dpbandits.service.control import _csv, _events, _shown
-from dpbandits.service.embedded import Control
+from dpbandits.service.control import _events
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.export import pages
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.planner import Planner
-from dpbandits.service.problems import Refusal, problem_of
-from dpbandits.service.service import EXPORTS, Service
+from dpbandits.service.problems import Refusal
+from dpbandits.service.service import Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
-from dpbandits.service.shared import _Append
 from dpbandits.service.state import PARTS, LiveState
 from dpbandits.service.store import Database
-from dpbandits.service.tables import answers, experiments, requests, states
-from dpbandits.service.tally import RETRY, Tally
-from dpbandits.service.writer import Untallied
+from dpbandits.service.tables import answers, experiments, states
 
 Open = Callable[..., TestClient]
 TOKEN = tokens.Token(7, 0, 2, 0, 0, 7, 1_700_000_000_000, b"", "d1")
-
-
-def reader(client: TestClient) -> Callable[[], Any]:
-    """How pages of an export are read."""
-    service = served(client)
-    return lambda: _shown(service, service.find("shop").experiment.id)
 
 
 def make_key(client: TestClient, role: str) -> str:
@@ -331,16 +315,6 @@ def test_an_experiment_that_cannot_be_folded_does_not_hold_up_the_others(
     assert sealed_rewards(store) == 0  # nothing is learnt from it any more, and no reward stays
 
 
-def test_a_download_that_is_broken_off_holds_nothing(embedded: TestClient) -> None:
-    create(embedded)
-    for _ in range(3):
-        decide(embedded, count=1000)
-    begun = [pages(reader(embedded)) for _ in range(40)]
-    assert all(len(next(download)) > 0 for download in begun)  # and nobody reads on
-    assert read(embedded, "summary")["decisions"] == 3000
-    served(embedded)._read_elsewhere()
-
-
 def test_revoked_keys_end_though_the_file_of_secrets_is_away(embedded: TestClient, tmp_path: Path) -> None:
     key = make_key(embedded, "admin")
     with served(embedded).store.engine.begin() as connection:
@@ -474,105 +448,6 @@ def test_ready_is_looked_at_once_a_second(embedded: TestClient) -> None:
         assert served(embedded)._probed == stored
 
 
-@contextmanager
-def locked(tally: Path) -> Iterator[None]:
-    """Nobody can write the tally meanwhile."""
-    other = sqlite3.connect(tally, isolation_level=None)
-    other.execute("begin immediate")
-    yield
-    other.close()
-
-
-def test_nothing_is_shown_of_a_draw_that_cannot_be_counted(client: TestClient, tmp_path: Path) -> None:
-    create(client, policy="adap-ucb")
-    create(client, "local")
-    token = decide(client, decision="order-1")["token"]
-    folded(client)
-    service = served(client)
-    service.probe = service._store_something  # type: ignore[method-assign]  # no answer is remembered
-    assert client.get("/readyz").status_code == 200
-    with locked(tmp_path / "tally"):
-        client.post("/v1/rewards", json={"token": token, "reward": 1})
-        deadline = time.monotonic() + 30
-        while client.get("/v1/experiments/shop/ledger").status_code == 200:
-            assert time.monotonic() < deadline
-        for path in ("summary", "series", "ledger", "export.csv", "export.parquet"):
-            assert client.get(f"/v1/experiments/shop/{path}").status_code == 503
-        for again in ({}, {"decision": "order-1"}):
-            assert client.post("/v1/experiments/shop/decisions", json=again).status_code == 503
-        assert 'event="used",experiment="shop"' not in client.get("/metrics").text
-        assert client.get("/readyz").status_code == 503
-        decide(client, "local")
-        read(client, "summary", "local")
-        assert service.tally.seen().get(service.names["shop"].experiment.tallied, 0) == 0
-    time.sleep(RETRY)
-    assert reward(client, token, 1) == "duplicate"
-    assert len(read(client, "ledger")["entries"]) == 1
-    assert service.tally.seen()[service.names["shop"].experiment.tallied] == 1
-    assert client.get("/readyz").status_code == 200
-
-
-def test_draws_that_a_killed_server_did_not_count_are_counted_at_the_start(serve: Open, tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path}/test.db"
-    client = serve(store)
-    create(client, policy="adap-ucb")
-    assert reward(client, decide(client)["token"], 1) == "accepted"
-    client.__exit__(None, None, None)
-    with closing(sqlite3.connect(tmp_path / "tally")) as tally, tally:
-        tally.execute("delete from dpbandits_draws")
-    assert list(served(serve(store)).tally.seen().values()) == [1]
-
-
-def test_a_tally_that_is_deleted_is_missed(embedded: TestClient, tmp_path: Path) -> None:
-    create(embedded, policy="adap-ucb")
-    token = decide(embedded)["token"]
-    (tmp_path / "tally").unlink()
-    assert embedded.post("/v1/rewards", json={"token": token, "reward": 1}).status_code == 503
-    assert embedded.get("/v1/experiments/shop/ledger").status_code == 503
-
-
-def test_a_database_that_is_put_back_under_a_running_worker_is_noticed(serve: Open, postgres: Postgres) -> None:
-    """As by a restore, or when a replica that lags takes over: the worker connects again by itself."""
-    store = postgres.database()
-    name = store.rpartition("/")[2]
-    client = serve(store)
-    create(client, policy="adap-ucb")
-    token = decide(client)["token"]
-    folded(client)
-
-    def put(*statements: str) -> None:
-        away = (
-            f"alter database {name} allow_connections false",
-            f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'",
-        )
-        with psycopg.connect(postgres.url, autocommit=True) as connection:
-            for statement in (*away, *statements, f"alter database {name} allow_connections true"):
-                connection.execute(statement)
-
-    def sent() -> str:
-        """What is said to the reward, once the worker is connected again."""
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            answer = client.post("/v1/rewards", json={"token": token, "reward": 1})
-            if answer.status_code != 503:
-                return answer.json()["status"]
-            time.sleep(0.1)
-        raise AssertionError("the worker does not connect again")
-
-    put(f"create database {name}_copy template {name}")
-    assert sent() == "accepted"
-    folded(client)
-    assert len(read(client, "ledger")["entries"]) == 1
-    put(f"drop database {name}", f"alter database {name}_copy rename to {name}")
-    deadline = time.monotonic() + 30
-    while client.get("/v1/experiments/shop").json().get("status") != "halted":
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    assert sent() == "late"
-    folded(client)
-    assert read(client, "ledger")["entries"] == []
-
-
 def test_one_file_has_one_server_by_whatever_name(embedded: TestClient, tmp_path: Path) -> None:
     create(embedded)
     (tmp_path / "link.db").symlink_to(tmp_path / "test.db")
@@ -596,135 +471,6 @@ def test_old_keys_of_digests_are_erased_while_the_key_file_is_away(embedded: Tes
     with pytest.raises(FileNotFoundError):
         served(embedded)._read_elsewhere()
     assert json.loads(before)["keys"][0] not in json.loads(recent.read_text())["keys"]
-
-
-def test_a_lease_that_is_asked_for_at_two_workers_at_once_is_stored_once(
-    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second worker looks before the first one commits. That both draw the same arms has probability < 1e-100."""
-    store = postgres.database()
-    one, other = serve(store), serve(store)
-    create(one, floor=0.1)
-    first = decide(one, decision="order-77", count=1000)
-    look = _Append.stored
-    monkeypatch.setattr(_Append, "stored", lambda self, asks: look(self, asks) if self.rows.decisions else {})
-    assert decide(other, decision="order-77", count=1000) == first
-    assert len(decide(other, count=1000)["decisions"]) == 1000
-    monkeypatch.undo()
-    assert decide(one, decision="order-77", count=1000) == first
-    assert folded(one)["decisions"] == 2000
-
-
-@pytest.mark.parametrize("changed", [{"add_arm": "new"}, {"paused_arms": ["red"]}])
-def test_a_change_before_the_fold_counts_no_decision_twice(
-    serve: Open, postgres: Postgres, changed: dict[str, Any]
-) -> None:
-    store = postgres.database()
-    client = serve(store)
-    create(client, response_window=3600)
-    folded(client)
-    served(client)._folder.stop()  # type: ignore[union-attr]
-    for _ in range(7):
-        decide(client)
-    assert client.patch("/v1/experiments/shop", json=changed).status_code == 200
-    client.__exit__(None, None, None)
-    again = serve(store)
-    assert folded(again)["decisions"] == 7
-    service = served(again)
-    with service.store.reading() as connection:
-        state = service.stored(connection, service.find("shop").experiment.id).state
-    assert (state.decisions, sum(state.desk.out), state.served) == (7, 7, 7)
-
-
-def test_a_change_that_violates_a_constraint_is_refused_alone(serve: Open, postgres: Postgres) -> None:
-    client = serve(postgres.database())
-    create(client)
-    service = served(client)
-    row = sa.insert(requests).values(key="k", digest="", answer="{}", at=1)
-    store = Control(lambda connection: connection.execute(row).close())
-    ask = Ask(service.find("shop").experiment.id, None, b"", 0, 0)
-    decided, stored, refused, asked = service.books.commit([ask, store, store, ask])
-    assert (b"token" in decided, stored, b"token" in asked) == (True, None, True)
-    assert problem_of(refused).status == 409
-    assert folded(client)["decisions"] == 2
-
-
-@pytest.mark.parametrize(("key", "code"), [(None, 409), ("key-1", 201)])
-def test_an_experiment_that_is_begun_at_two_workers_at_once_is_begun_once(
-    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch, key: str | None, code: int
-) -> None:
-    """The second worker has looked whether the name is free before the first one commits."""
-    store = postgres.database()
-    one, other = serve(store), serve(store)
-    asked = {"name": "shop", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1"}
-    given: dict[str, Any] = {"json": asked, "headers": {} if key is None else {"idempotency-key": key}}
-    unused = changes._unused
-    quicker: list[Any] = []
-
-    def late(connection: sa.Connection) -> int:
-        if not quicker:
-            quicker.append(None)
-            quicker[0] = one.post("/v1/experiments", **given)
-        return unused(connection)
-
-    monkeypatch.setattr(changes, "_unused", late)
-    answer = other.post("/v1/experiments", **given)
-    assert (quicker[0].status_code, answer.status_code) == (201, code)
-    if key is None:
-        assert answer.json()["parameter"] == "name"
-    else:
-        assert answer.json() == quicker[0].json()
-    assert decide(other)["arm"] in ("a", "b")
-    assert folded(one)["decisions"] == 1
-
-
-def test_two_workers_that_are_asked_at_once_are_both_ready(serve: Open, postgres: Postgres) -> None:
-    store = postgres.database()
-    clients = [serve(store), serve(store)]
-    with ThreadPoolExecutor(2) as threads:
-        for _ in range(20):
-            for client in clients:
-                served(client)._probed = -math.inf
-            assert [code.status_code for code in threads.map(lambda one: one.get("/readyz"), clients)] == [200, 200]
-
-
-WRITE_ANSWER = (
-    "insert into answers (experiment, decision, item, arm, stint, kind, level, made, received, outcome, folded) "
-    "values (%s, %s, 0, 0, 0, 0, 0, 0, 0, 'late', true)"
-)
-WRITE_DECISION = (
-    "insert into decisions (experiment, decision, first, items, lease, arm, stint, kind, level, made, version, folded) "
-    "values (%s, %s, 0, 1, 0, 0, 0, 0, 0, 0, 0, true)"
-)
-WAITS = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-
-
-@pytest.mark.parametrize("what", ["answers", "decisions"])
-def test_two_workers_that_write_the_same_in_other_orders_do_not_stop_each_other(
-    serve: Open, postgres: Postgres, what: str
-) -> None:
-    """A transaction here writes the first and then the last; the worker is given the last and then the first."""
-    store = postgres.database()
-    client = serve(store)
-    create(client)
-    service = served(client)
-    number = service.find("shop").experiment.id
-    names = ["order-1", "order-9"]
-    jobs: list[Any]
-    statement, jobs = WRITE_DECISION, [Ask(number, name, b"", 0, 0) for name in reversed(names)]
-    if what == "answers":
-        made = tokens.read([decide(client, decision=name)["token"] for name in reversed(names)], service.keys)
-        statement, jobs = WRITE_ANSWER, [Tell([Item(token, 1, 1.0) for token in made if token], rewards=False)]
-    with psycopg.connect(store) as other, psycopg.connect(store, autocommit=True) as watch, ThreadPoolExecutor(1) as at:
-        other.execute(statement, (number, names[0]))
-        committed = at.submit(service.books.commit, jobs)
-        deadline = time.monotonic() + 60
-        while watch.execute(WAITS).fetchone() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        other.execute(statement, (number, names[1]))
-        other.rollback()
-        found = committed.result(60)
-    assert found == [[ACCEPTED] * 2] if what == "answers" else all(b"token" in one for one in found)
 
 
 def test_while_the_database_is_away_all_are_asked_to_try_again(serve: Open, postgres: Postgres) -> None:
@@ -844,44 +590,6 @@ def test_a_revoked_key_ends_while_all_threads_are_busy(embedded: TestClient) -> 
             one.result()
 
 
-def test_a_few_exports_are_made_at_the_same_time(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    create(embedded)
-    decide(embedded, count=3)
-    guard, running, most = threading.Lock(), 0, 0
-
-    def slow(pages: Any) -> Any:
-        nonlocal running, most
-        with guard:
-            running += 1
-            most = max(most, running)
-        time.sleep(0.2)
-        with guard:
-            running -= 1
-        return export.as_parquet(pages)
-
-    monkeypatch.setattr("dpbandits.service.control.as_parquet", slow)
-    with ThreadPoolExecutor(5) as threads:
-        found = list(threads.map(lambda _: embedded.get("/v1/experiments/shop/export.parquet"), range(5)))
-    assert [pq.read_table(io.BytesIO(one.content)).num_rows for one in found] == [3] * 5
-    assert most == EXPORTS
-
-
-def test_exports_are_made_page_by_page(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "MOST_LINES", 1000)
-    monkeypatch.setattr(export, "GROUP", 1500)
-    create(embedded, policy="adap-ucb")  # whose leases are one row each
-    assert pq.read_table(io.BytesIO(embedded.get("/v1/experiments/shop/export.parquet").content)).num_rows == 0
-    leases = [decide(embedded, count=count)["decisions"] for count in (400, 500, 600, 1000, 700)]
-    leased = [one["decision"] for lease in leases for one in lease]
-    read_in_pages = pages(reader(embedded))
-    assert [len(page) for page in read_in_pages] == [900, 600, 1000, 700]
-    file = pq.ParquetFile(io.BytesIO(embedded.get("/v1/experiments/shop/export.parquet").content))
-    assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [1500, 1700]
-    assert file.read()["decision"].to_pylist() == leased
-    lines = embedded.get("/v1/experiments/shop/export.csv").text.splitlines()
-    assert [line.split(",")[0] for line in lines[1:]] == leased
-
-
 def stored_state(store: str, name: str, put: bytes | None = None) -> bytes:
     """The state of an experiment as it is stored; ``put`` takes its place."""
     opened = Database(store)
@@ -963,52 +671,6 @@ def test_a_state_that_is_damaged_while_the_server_runs_does_not_hide_the_others(
     assert [one["name"] for one in embedded.get("/v1/overview").json()["experiments"]] == ["shop"]
 
 
-def test_a_worker_that_reads_fewer_draws_than_it_has_counted_halts(serve: Open, postgres: Postgres) -> None:
-    """Also one that does not fold."""
-    client = serve(postgres.database())
-    create(client, policy="adap-ucb")
-    assert reward(client, decide(client)["token"], 1) == "accepted"
-    folded(client)
-    service = served(client)
-    assert service._folder is not None
-    service._folder.stop()
-    with service.store.engine.begin() as connection:
-        connection.execute(sa.update(states).values(draws=0, changed=0))
-    assert client.get("/v1/experiments/shop/ledger").status_code == 503
-    assert client.get("/v1/experiments/shop").json()["status"] == "halted"
-    read(client, "ledger")
-
-
-def test_a_tally_that_hangs_is_given_up(postgres: Postgres) -> None:
-    store = postgres.database()
-    tally = Tally(store)
-    tally.probe()
-    with psycopg.connect(store) as other:
-        other.execute("lock table dpbandits_draws in access exclusive mode")
-        began = time.monotonic()
-        with pytest.raises(Untallied):
-            tally.probe()
-        assert time.monotonic() - began < 30
-    time.sleep(RETRY)
-    tally.probe()
-    tally.close()
-
-
-def test_several_make_the_table_of_a_tally_at_once(postgres: Postgres) -> None:
-    store = postgres.database()
-    with ThreadPoolExecutor(8) as threads:
-        for tally in threads.map(Tally, [store] * 8):
-            tally.close()
-
-
-def test_a_tally_in_memory_is_none(serve: Open, tmp_path: Path) -> None:
-    client = serve(f"sqlite:///{tmp_path}/test.db", tally="sqlite://")
-    asked = {"name": "shop", "arms": ["a", "b"], "policy": "adap-ucb", "epsilon": "1"}
-    refused = client.post("/v1/experiments", json=asked)
-    assert refused.status_code == 422
-    assert "the tally: a database in memory is gone" in refused.json()["detail"]
-
-
 def test_a_token_of_an_arm_that_a_restored_copy_does_not_have_is_unknown(serve: Open, tmp_path: Path) -> None:
     file = tmp_path / "test.db"
     client = serve(f"sqlite:///{file}")
@@ -1025,32 +687,6 @@ def test_a_token_of_an_arm_that_a_restored_copy_does_not_have_is_unknown(serve: 
     arms = {one["arm"]: one["token"] for one in found}
     assert respond(client, arms.pop("new"), 1) == "unknown"
     assert respond(client, decide(client)["token"], 1) == "accepted"
-
-
-def test_an_export_ends_when_its_key_is_revoked(embedded: TestClient) -> None:
-    create(embedded)
-    decide(embedded)
-    service = served(embedded)
-    number = service.find("shop").experiment.id
-
-    async def parts(key: str | None) -> list[bytes]:
-        return [part async for part in _csv(service, number, key)]
-
-    assert len(asyncio.run(parts(None))) == 2
-    service.guarded = True
-    assert asyncio.run(parts("revoked")) == []
-
-
-def test_an_export_goes_on_when_an_arm_is_added(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "PAGE", 1)
-    create(embedded)
-    decide(embedded, decision="a")
-    begun = pages(reader(embedded))
-    assert [row[0] for row in next(begun)] == ["a"]
-    assert embedded.patch("/v1/experiments/shop", json={"add_arm": "new"}).status_code == 200
-    made = [decide(embedded, decision=f"b{n}")["arm"] for n in range(9)]
-    assert "new" in made
-    assert [row[1] for page in begun for row in page] == made
 
 
 def test_an_app_that_is_started_again_notices_revoked_keys(tmp_path: Path) -> None:
@@ -1085,16 +721,3 @@ def test_what_prevents_a_start_is_found_before(tmp_path: Path) -> None:
     for store in ("sqlite://", "sqlite:///:memory:"):
         with pytest.raises(InputError, match="store must be a file"):
             ServerSettings.read(store=store)
-
-
-def test_a_response_to_an_arm_that_another_worker_has_just_added_is_taken(serve: Open, postgres: Postgres) -> None:
-    store = postgres.database()
-    one = serve(store)
-    create(one)
-    two = serve(store)
-    folder = served(two)._folder
-    assert folder is not None
-    folder.stop()  # which would look for changes, too
-    assert one.patch("/v1/experiments/shop", json={"add_arm": "new"}).status_code == 200
-    found = {made["arm"]: made["token"] for made in (decide(one) for _ in range(50))}
-    assert respond(two, found["new"], 1) == "accepted"

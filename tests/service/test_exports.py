@@ -1,0 +1,101 @@
+"""Exports: page by page, for those who may still read, without holding up others."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from calls import create, decide, read, served
+from starlette.testclient import TestClient
+
+from dpbandits.service import export
+from dpbandits.service.control import _csv, _shown
+from dpbandits.service.export import pages
+from dpbandits.service.service import EXPORTS
+
+
+def reader(client: TestClient) -> Callable[[], Any]:
+    """How pages of an export are read."""
+    service = served(client)
+    return lambda: _shown(service, service.find("shop").experiment.id)
+
+
+def test_a_download_that_is_broken_off_holds_nothing(embedded: TestClient) -> None:
+    create(embedded)
+    for _ in range(3):
+        decide(embedded, count=1000)
+    begun = [pages(reader(embedded)) for _ in range(40)]
+    assert all(len(next(download)) > 0 for download in begun)  # and nobody reads on
+    assert read(embedded, "summary")["decisions"] == 3000
+    served(embedded)._read_elsewhere()
+
+
+def test_a_few_exports_are_made_at_the_same_time(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(embedded)
+    decide(embedded, count=3)
+    guard, running, most = threading.Lock(), 0, 0
+
+    def slow(pages: Any) -> Any:
+        nonlocal running, most
+        with guard:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.2)
+        with guard:
+            running -= 1
+        return export.as_parquet(pages)
+
+    monkeypatch.setattr("dpbandits.service.control.as_parquet", slow)
+    with ThreadPoolExecutor(5) as threads:
+        found = list(threads.map(lambda _: embedded.get("/v1/experiments/shop/export.parquet"), range(5)))
+    assert [pq.read_table(io.BytesIO(one.content)).num_rows for one in found] == [3] * 5
+    assert most == EXPORTS
+
+
+def test_exports_are_made_page_by_page(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "MOST_LINES", 1000)
+    monkeypatch.setattr(export, "GROUP", 1500)
+    create(embedded, policy="adap-ucb")  # whose leases are one row each
+    assert pq.read_table(io.BytesIO(embedded.get("/v1/experiments/shop/export.parquet").content)).num_rows == 0
+    leases = [decide(embedded, count=count)["decisions"] for count in (400, 500, 600, 1000, 700)]
+    leased = [one["decision"] for lease in leases for one in lease]
+    read_in_pages = pages(reader(embedded))
+    assert [len(page) for page in read_in_pages] == [900, 600, 1000, 700]
+    file = pq.ParquetFile(io.BytesIO(embedded.get("/v1/experiments/shop/export.parquet").content))
+    assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [1500, 1700]
+    assert file.read()["decision"].to_pylist() == leased
+    lines = embedded.get("/v1/experiments/shop/export.csv").text.splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == leased
+
+
+def test_an_export_ends_when_its_key_is_revoked(embedded: TestClient) -> None:
+    create(embedded)
+    decide(embedded)
+    service = served(embedded)
+    number = service.find("shop").experiment.id
+
+    async def parts(key: str | None) -> list[bytes]:
+        return [part async for part in _csv(service, number, key)]
+
+    assert len(asyncio.run(parts(None))) == 2
+    service.guarded = True
+    assert asyncio.run(parts("revoked")) == []
+
+
+def test_an_export_goes_on_when_an_arm_is_added(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "PAGE", 1)
+    create(embedded)
+    decide(embedded, decision="a")
+    begun = pages(reader(embedded))
+    assert [row[0] for row in next(begun)] == ["a"]
+    assert embedded.patch("/v1/experiments/shop", json={"add_arm": "new"}).status_code == 200
+    made = [decide(embedded, decision=f"b{n}")["arm"] for n in range(9)]
+    assert "new" in made
+    assert [row[1] for page in begun for row in page] == made

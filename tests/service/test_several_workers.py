@@ -1,0 +1,167 @@
+"""What several workers on one PostgreSQL must not do to each other."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from calls import create, decide, folded, respond, served
+from postgres import Postgres
+from starlette.testclient import TestClient
+
+from dpbandits.service import changes, tokens
+from dpbandits.service.books import ACCEPTED, Ask, Item, Tell
+from dpbandits.service.embedded import Control
+from dpbandits.service.problems import problem_of
+from dpbandits.service.shared import _Append
+from dpbandits.service.tables import requests
+
+Open = Callable[..., TestClient]
+
+
+def test_a_lease_that_is_asked_for_at_two_workers_at_once_is_stored_once(
+    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second worker looks before the first one commits. That both draw the same arms has probability < 1e-100."""
+    store = postgres.database()
+    one, other = serve(store), serve(store)
+    create(one, floor=0.1)
+    first = decide(one, decision="order-77", count=1000)
+    look = _Append.stored
+    monkeypatch.setattr(_Append, "stored", lambda self, asks: look(self, asks) if self.rows.decisions else {})
+    assert decide(other, decision="order-77", count=1000) == first
+    assert len(decide(other, count=1000)["decisions"]) == 1000
+    monkeypatch.undo()
+    assert decide(one, decision="order-77", count=1000) == first
+    assert folded(one)["decisions"] == 2000
+
+
+@pytest.mark.parametrize("changed", [{"add_arm": "new"}, {"paused_arms": ["red"]}])
+def test_a_change_before_the_fold_counts_no_decision_twice(
+    serve: Open, postgres: Postgres, changed: dict[str, Any]
+) -> None:
+    store = postgres.database()
+    client = serve(store)
+    create(client, response_window=3600)
+    folded(client)
+    served(client)._folder.stop()  # type: ignore[union-attr]
+    for _ in range(7):
+        decide(client)
+    assert client.patch("/v1/experiments/shop", json=changed).status_code == 200
+    client.__exit__(None, None, None)
+    again = serve(store)
+    assert folded(again)["decisions"] == 7
+    service = served(again)
+    with service.store.reading() as connection:
+        state = service.stored(connection, service.find("shop").experiment.id).state
+    assert (state.decisions, sum(state.desk.out), state.served) == (7, 7, 7)
+
+
+def test_a_change_that_violates_a_constraint_is_refused_alone(serve: Open, postgres: Postgres) -> None:
+    client = serve(postgres.database())
+    create(client)
+    service = served(client)
+    row = sa.insert(requests).values(key="k", digest="", answer="{}", at=1)
+    store = Control(lambda connection: connection.execute(row).close())
+    ask = Ask(service.find("shop").experiment.id, None, b"", 0, 0)
+    decided, stored, refused, asked = service.books.commit([ask, store, store, ask])
+    assert (b"token" in decided, stored, b"token" in asked) == (True, None, True)
+    assert problem_of(refused).status == 409
+    assert folded(client)["decisions"] == 2
+
+
+@pytest.mark.parametrize(("key", "code"), [(None, 409), ("key-1", 201)])
+def test_an_experiment_that_is_begun_at_two_workers_at_once_is_begun_once(
+    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch, key: str | None, code: int
+) -> None:
+    """The second worker has looked whether the name is free before the first one commits."""
+    store = postgres.database()
+    one, other = serve(store), serve(store)
+    asked = {"name": "shop", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1"}
+    given: dict[str, Any] = {"json": asked, "headers": {} if key is None else {"idempotency-key": key}}
+    unused = changes._unused
+    quicker: list[Any] = []
+
+    def late(connection: sa.Connection) -> int:
+        if not quicker:
+            quicker.append(None)
+            quicker[0] = one.post("/v1/experiments", **given)
+        return unused(connection)
+
+    monkeypatch.setattr(changes, "_unused", late)
+    answer = other.post("/v1/experiments", **given)
+    assert (quicker[0].status_code, answer.status_code) == (201, code)
+    if key is None:
+        assert answer.json()["parameter"] == "name"
+    else:
+        assert answer.json() == quicker[0].json()
+    assert decide(other)["arm"] in ("a", "b")
+    assert folded(one)["decisions"] == 1
+
+
+def test_two_workers_that_are_asked_at_once_are_both_ready(serve: Open, postgres: Postgres) -> None:
+    store = postgres.database()
+    clients = [serve(store), serve(store)]
+    with ThreadPoolExecutor(2) as threads:
+        for _ in range(20):
+            for client in clients:
+                served(client)._probed = -math.inf
+            assert [code.status_code for code in threads.map(lambda one: one.get("/readyz"), clients)] == [200, 200]
+
+
+WRITE_ANSWER = (
+    "insert into answers (experiment, decision, item, arm, stint, kind, level, made, received, outcome, folded) "
+    "values (%s, %s, 0, 0, 0, 0, 0, 0, 0, 'late', true)"
+)
+WRITE_DECISION = (
+    "insert into decisions (experiment, decision, first, items, lease, arm, stint, kind, level, made, version, folded) "
+    "values (%s, %s, 0, 1, 0, 0, 0, 0, 0, 0, 0, true)"
+)
+WAITS = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+
+
+@pytest.mark.parametrize("what", ["answers", "decisions"])
+def test_two_workers_that_write_the_same_in_other_orders_do_not_stop_each_other(
+    serve: Open, postgres: Postgres, what: str
+) -> None:
+    """A transaction here writes the first and then the last; the worker is given the last and then the first."""
+    store = postgres.database()
+    client = serve(store)
+    create(client)
+    service = served(client)
+    number = service.find("shop").experiment.id
+    names = ["order-1", "order-9"]
+    jobs: list[Any]
+    statement, jobs = WRITE_DECISION, [Ask(number, name, b"", 0, 0) for name in reversed(names)]
+    if what == "answers":
+        made = tokens.read([decide(client, decision=name)["token"] for name in reversed(names)], service.keys)
+        statement, jobs = WRITE_ANSWER, [Tell([Item(token, 1, 1.0) for token in made if token], rewards=False)]
+    with psycopg.connect(store) as other, psycopg.connect(store, autocommit=True) as watch, ThreadPoolExecutor(1) as at:
+        other.execute(statement, (number, names[0]))
+        committed = at.submit(service.books.commit, jobs)
+        deadline = time.monotonic() + 60
+        while watch.execute(WAITS).fetchone() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        other.execute(statement, (number, names[1]))
+        other.rollback()
+        found = committed.result(60)
+    assert found == [[ACCEPTED] * 2] if what == "answers" else all(b"token" in one for one in found)
+
+
+def test_a_response_to_an_arm_that_another_worker_has_just_added_is_taken(serve: Open, postgres: Postgres) -> None:
+    store = postgres.database()
+    one = serve(store)
+    create(one)
+    two = serve(store)
+    folder = served(two)._folder
+    assert folder is not None
+    folder.stop()  # which would look for changes, too
+    assert one.patch("/v1/experiments/shop", json={"add_arm": "new"}).status_code == 200
+    found = {made["arm"]: made["token"] for made in (decide(one) for _ in range(50))}
+    assert respond(two, found["new"], 1) == "accepted"

@@ -1,0 +1,168 @@
+"""Draws are counted outside the database before anything of them is shown, and an old copy is noticed."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from calls import create, decide, folded, read, reward, served
+from postgres import Postgres
+from starlette.testclient import TestClient
+
+from dpbandits.service.tables import states
+from dpbandits.service.tally import RETRY, Tally
+from dpbandits.service.writer import Untallied
+
+Open = Callable[..., TestClient]
+
+
+@contextmanager
+def locked(tally: Path) -> Iterator[None]:
+    """Nobody can write the tally meanwhile."""
+    other = sqlite3.connect(tally, isolation_level=None)
+    other.execute("begin immediate")
+    yield
+    other.close()
+
+
+def test_nothing_is_shown_of_a_draw_that_cannot_be_counted(client: TestClient, tmp_path: Path) -> None:
+    create(client, policy="adap-ucb")
+    create(client, "local")
+    token = decide(client, decision="order-1")["token"]
+    folded(client)
+    service = served(client)
+    service.probe = service._store_something  # type: ignore[method-assign]  # no answer is remembered
+    assert client.get("/readyz").status_code == 200
+    with locked(tmp_path / "tally"):
+        client.post("/v1/rewards", json={"token": token, "reward": 1})
+        deadline = time.monotonic() + 30
+        while client.get("/v1/experiments/shop/ledger").status_code == 200:
+            assert time.monotonic() < deadline
+        for path in ("summary", "series", "ledger", "export.csv", "export.parquet"):
+            assert client.get(f"/v1/experiments/shop/{path}").status_code == 503
+        for again in ({}, {"decision": "order-1"}):
+            assert client.post("/v1/experiments/shop/decisions", json=again).status_code == 503
+        assert 'event="used",experiment="shop"' not in client.get("/metrics").text
+        assert client.get("/readyz").status_code == 503
+        decide(client, "local")
+        read(client, "summary", "local")
+        assert service.tally.seen().get(service.names["shop"].experiment.tallied, 0) == 0
+    time.sleep(RETRY)
+    assert reward(client, token, 1) == "duplicate"
+    assert len(read(client, "ledger")["entries"]) == 1
+    assert service.tally.seen()[service.names["shop"].experiment.tallied] == 1
+    assert client.get("/readyz").status_code == 200
+
+
+def test_draws_that_a_killed_server_did_not_count_are_counted_at_the_start(serve: Open, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/test.db"
+    client = serve(store)
+    create(client, policy="adap-ucb")
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    client.__exit__(None, None, None)
+    with closing(sqlite3.connect(tmp_path / "tally")) as tally, tally:
+        tally.execute("delete from dpbandits_draws")
+    assert list(served(serve(store)).tally.seen().values()) == [1]
+
+
+def test_a_tally_that_is_deleted_is_missed(embedded: TestClient, tmp_path: Path) -> None:
+    create(embedded, policy="adap-ucb")
+    token = decide(embedded)["token"]
+    (tmp_path / "tally").unlink()
+    assert embedded.post("/v1/rewards", json={"token": token, "reward": 1}).status_code == 503
+    assert embedded.get("/v1/experiments/shop/ledger").status_code == 503
+
+
+def test_a_database_that_is_put_back_under_a_running_worker_is_noticed(serve: Open, postgres: Postgres) -> None:
+    """As by a restore, or when a replica that lags takes over: the worker connects again by itself."""
+    store = postgres.database()
+    name = store.rpartition("/")[2]
+    client = serve(store)
+    create(client, policy="adap-ucb")
+    token = decide(client)["token"]
+    folded(client)
+
+    def put(*statements: str) -> None:
+        away = (
+            f"alter database {name} allow_connections false",
+            f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'",
+        )
+        with psycopg.connect(postgres.url, autocommit=True) as connection:
+            for statement in (*away, *statements, f"alter database {name} allow_connections true"):
+                connection.execute(statement)
+
+    def sent() -> str:
+        """What is said to the reward, once the worker is connected again."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            answer = client.post("/v1/rewards", json={"token": token, "reward": 1})
+            if answer.status_code != 503:
+                return answer.json()["status"]
+            time.sleep(0.1)
+        raise AssertionError("the worker does not connect again")
+
+    put(f"create database {name}_copy template {name}")
+    assert sent() == "accepted"
+    folded(client)
+    assert len(read(client, "ledger")["entries"]) == 1
+    put(f"drop database {name}", f"alter database {name}_copy rename to {name}")
+    deadline = time.monotonic() + 30
+    while client.get("/v1/experiments/shop").json().get("status") != "halted":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert sent() == "late"
+    folded(client)
+    assert read(client, "ledger")["entries"] == []
+
+
+def test_a_worker_that_reads_fewer_draws_than_it_has_counted_halts(serve: Open, postgres: Postgres) -> None:
+    """Also one that does not fold."""
+    client = serve(postgres.database())
+    create(client, policy="adap-ucb")
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    folded(client)
+    service = served(client)
+    assert service._folder is not None
+    service._folder.stop()
+    with service.store.engine.begin() as connection:
+        connection.execute(sa.update(states).values(draws=0, changed=0))
+    assert client.get("/v1/experiments/shop/ledger").status_code == 503
+    assert client.get("/v1/experiments/shop").json()["status"] == "halted"
+    read(client, "ledger")
+
+
+def test_a_tally_that_hangs_is_given_up(postgres: Postgres) -> None:
+    store = postgres.database()
+    tally = Tally(store)
+    tally.probe()
+    with psycopg.connect(store) as other:
+        other.execute("lock table dpbandits_draws in access exclusive mode")
+        began = time.monotonic()
+        with pytest.raises(Untallied):
+            tally.probe()
+        assert time.monotonic() - began < 30
+    time.sleep(RETRY)
+    tally.probe()
+    tally.close()
+
+
+def test_several_make_the_table_of_a_tally_at_once(postgres: Postgres) -> None:
+    store = postgres.database()
+    with ThreadPoolExecutor(8) as threads:
+        for tally in threads.map(Tally, [store] * 8):
+            tally.close()
+
+
+def test_a_tally_in_memory_is_none(serve: Open, tmp_path: Path) -> None:
+    client = serve(f"sqlite:///{tmp_path}/test.db", tally="sqlite://")
+    asked = {"name": "shop", "arms": ["a", "b"], "policy": "adap-ucb", "epsilon": "1"}
+    refused = client.post("/v1/experiments", json=asked)
+    assert refused.status_code == 422
+    assert "the tally: a database in memory is gone" in refused.json()["detail"]
