@@ -186,6 +186,9 @@ class Folder:
                 self._leave(connection, {number})
                 return False
             experiment = self.books.runs[number].experiment
+            cursor.execute("select revision from experiments where id = %s", (number,))
+            if cursor.fetchone() != (experiment.revision,):  # it has just been changed: the next look reads it
+                return True
             if changed != lead.run.changed or experiment.revision != lead.run.experiment.revision:
                 state = self.books.runs[number].state.copy()
                 state.thaw(msgspec.json.decode(self.books.keys.unseal(bytes(sealed), experiment.name.encode())))
