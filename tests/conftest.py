@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import sys
 from collections import Counter
@@ -26,6 +27,13 @@ collect_ignore = ["audit/faulty_import.py"]  # it fails when it is imported, as 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-cases", default="500", help="How many policies with random faults are made and verified.")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the thousands of tests out of garbage collections, of which Numba's compiler causes hundreds."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
 
 
 @pytest.fixture
