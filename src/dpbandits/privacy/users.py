@@ -49,8 +49,7 @@ def delta_of_reward(epsilon: float, delta: float, rewards: int) -> float:
     if delta == 0.0 or at_least("rewards_per_user", rewards, 1) == 1:
         return delta
     each = of_reward(epsilon, rewards)
-    log = math.log(math.expm1(each)) - epsilon - math.log1p(-math.exp(-epsilon))
-    return delta * math.exp(log) * SAFE
+    return delta * math.exp(_log_expm1(each) - _log_expm1(epsilon)) * SAFE
 
 
 def of_response(epsilon: float, delta: float, rewards: int) -> float:
@@ -93,8 +92,17 @@ def group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
     fraction("delta", delta, zero=True)
     if delta == 0.0:
         return size * epsilon, 0.0
-    grown = math.log(delta) + size * epsilon + math.log1p(-math.exp(-size * epsilon)) - math.log(math.expm1(epsilon))
+    grown = math.log(delta) + _log_expm1(size * epsilon) - _log_expm1(epsilon)
     return size * epsilon, math.exp(min(grown, 0.0))
+
+
+def _log_expm1(x: float) -> float:
+    """log(e^x - 1), also where e^x is no float.
+
+    >>> _log_expm1(1000.0), round(_log_expm1(1.0), 6)
+    (1000.0, 0.541325)
+    """
+    return x + math.log(-math.expm1(-x))
 
 
 def for_users(promise: Guarantee, rewards: int, delta: float = 0.0) -> Guarantee:
