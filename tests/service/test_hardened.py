@@ -27,7 +27,7 @@ from dpbandits.errors import InputError
 from dpbandits.service import access, app, folding, tokens
 from dpbandits.service.app import App
 from dpbandits.service.clock import Clock
-from dpbandits.service.control import _events
+from dpbandits.service.events import Watched, stream
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.planner import Planner
@@ -365,11 +365,11 @@ def test_a_stream_of_events_ends_with_its_key(embedded: TestClient) -> None:
     service = served(embedded)
 
     async def followed() -> int:
-        async def summary(*_: Any) -> dict[str, int]:
-            return {}
+        async def summary(_: str) -> bytes:
+            return b"{}"
 
         pieces = 0
-        async for _ in _events(service, summary, "shop", key.split("_")[1]):
+        async for _ in stream(service, Watched(summary), "shop", key.split("_")[1]):
             pieces += 1
             service.valid = {}  # revoked
         return pieces

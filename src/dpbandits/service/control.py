@@ -24,6 +24,7 @@ from dpbandits.policies import lookup
 from dpbandits.service import changes, reports, timelines
 from dpbandits.service.books import LiveRun
 from dpbandits.service.describe import described
+from dpbandits.service.events import Watched, stream
 from dpbandits.service.experiment import NAME, Settings
 from dpbandits.service.export import as_csv, as_parquet, in_pieces, pages
 from dpbandits.service.logs import where
@@ -38,7 +39,6 @@ __all__ = ["control"]
 
 log = structlog.get_logger("dpbandits")
 
-EVERY = 1.0  # seconds between events
 Name = Annotated[str, Path(pattern=f"^{NAME.pattern}$")]
 After = Annotated[int, Query(ge=0, le=2**53)]
 Limit = Annotated[int, Query(ge=1, le=10_000)]
@@ -150,6 +150,11 @@ def _reading(api: FastAPI, service: Service) -> None:
         run = await service.look_up(name)
         return await asyncio.to_thread(_read, service, run.experiment.id, make, *more)
 
+    async def encoded(name: str) -> bytes:
+        return msgspec.json.encode(await read(name, reports.summary, service.clock()))
+
+    watched = Watched(encoded)
+
     @api.get("/v1/experiments/{name}/summary", summary="Traffic, estimates, guarantee, spending", tags=["results"])
     async def summary(name: Name) -> dict[str, Any]:
         return await read(name, reports.summary, service.clock())
@@ -207,7 +212,8 @@ def _reading(api: FastAPI, service: Service) -> None:
     )
     async def events(name: Name, request: Request) -> StreamingResponse:
         await service.look_up(name)
-        return StreamingResponse(_events(service, read, name, _key(request)), media_type="text/event-stream")
+        await watched.latest(name)  # first: once an answer has begun, it can no longer be a refusal
+        return StreamingResponse(stream(service, watched, name, _key(request)), media_type="text/event-stream")
 
 
 def _choosing(api: FastAPI, service: Service) -> None:
@@ -318,18 +324,6 @@ async def _csv(service: Service, number: int, key: str | None) -> AsyncIterator[
         if piece is None:
             return
         yield piece
-
-
-async def _events(service: Service, read: Callable[..., Any], name: str, key: str | None) -> AsyncIterator[bytes]:
-    sent = b""
-    while service.ready and not service.stopping and service.admits(key):
-        content = msgspec.json.encode(await read(name, reports.summary, service.clock()))
-        if content != sent:
-            sent = content
-            yield b"event: summary\ndata: " + content + b"\n\n"
-        else:
-            yield b": still here\n\n"
-        await asyncio.sleep(EVERY)
 
 
 def _operation(api: FastAPI, service: Service) -> None:

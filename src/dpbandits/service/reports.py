@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import time
+from bisect import bisect
 from fractions import Fraction
 from typing import Any
 
@@ -158,36 +160,50 @@ def in_words(experiment: Experiment) -> str:
 
 def users(connection: Connection, experiment: Experiment) -> dict[str, Any]:
     """How many users answered, and what they have spent, composed exactly: epsilons add up."""
-    found = connection.execute(
-        sa.select(people.c.person, people.c.level, people.c.responses).where(people.c.experiment == experiment.id)
-    )
-    spent: dict[bytes, Fraction] = {}
-    sent: dict[bytes, int] = {}
-    for person, level, number in found:
-        spent[person] = spent.get(person, Fraction(0)) + number * experiment.costs[level]
-        sent[person] = sent.get(person, 0) + number
-    if not spent:
+    found = _spent(connection, experiment)
+    count = sum(number for *_, number in found)
+    if not count:
         return {"count": 0, "max_responses": experiment.cap, "epsilon": None, "delta": None}
-    ordered = sorted(spent.values())
-    most = max(sent.values())
+    most = max(responses for _, responses, _ in found)
     delta = experiment.guarantee.delta
+    upto = list(itertools.accumulate(number for *_, number in found))  # users who have spent this or less
     return {
-        "count": len(ordered),
+        "count": count,
         "max_responses": experiment.cap,
-        "epsilon": {str(q): str(ordered[min(int(q * len(ordered)), len(ordered) - 1)]) for q in QUANTILES},
+        "epsilon": {str(q): str(found[bisect(upto, min(int(q * count), count - 1))][0]) for q in QUANTILES},
         "delta": group(float(experiment.epsilon or 0), delta, most)[1] if delta else 0.0,
     }
 
 
+def _spent(connection: Connection, experiment: Experiment) -> list[tuple[Fraction, int, int]]:
+    """(epsilon, responses, number of users), the least epsilon first. The database counts users who sent alike."""
+    sent = sa.cast(people.c.level, sa.String) + ":" + sa.cast(people.c.responses, sa.String)
+    mine = people.c.experiment == experiment.id
+    if experiment.levels is None:  # each user has one row
+        each = sa.select(sent.label("sent")).where(mine).subquery()
+    else:
+        joined = sa.func.aggregate_strings(sent, ",")
+        each = sa.select(joined.label("sent")).where(mine).group_by(people.c.person).subquery()
+    found = []
+    for text, number in connection.execute(sa.select(each.c.sent, sa.func.count()).group_by(each.c.sent)):
+        pairs = [tuple(map(int, pair.split(":"))) for pair in text.split(",")]
+        epsilon = sum((responses * experiment.costs[level] for level, responses in pairs), Fraction(0))
+        found.append((epsilon, sum(responses for _, responses in pairs), number))
+    return sorted(found)
+
+
 def ledger(connection: Connection, run: LiveRun, after: int, limit: int) -> dict[str, Any]:
-    """Every release and what it cost. Stints share no reward: each reward loses what the release of its stint cost."""
+    """Every release and what it cost. Stints share no reward: each reward loses what the release of its stint cost.
+
+    Several arms may be released with one number, and ``after`` is a number. So a page never ends within one: it has
+    ``limit`` entries, and those that have the number of the last.
+    """
     experiment = run.experiment
-    found = connection.execute(
-        sa.select(releases)
-        .where((releases.c.experiment == experiment.id) & (releases.c.number > after))
-        .order_by(releases.c.number, releases.c.arm)
-        .limit(limit)
-    ).all()
+    later = (releases.c.experiment == experiment.id) & (releases.c.number > after)
+    page = sa.select(releases.c.number).where(later).order_by(releases.c.number).limit(limit).subquery()
+    last = sa.select(sa.func.max(page.c.number)).scalar_subquery()
+    rows = sa.select(releases).where(later & (releases.c.number <= last))
+    found = connection.execute(rows.order_by(releases.c.number, releases.c.arm)).all()
     entries = [
         {
             "release": row.number,
@@ -207,7 +223,7 @@ def ledger(connection: Connection, run: LiveRun, after: int, limit: int) -> dict
         "releases": run.state.version,
         "worst_reward": _worst(connection, experiment),
         "entries": entries,
-        "next": entries[-1]["release"] if len(entries) == limit else None,
+        "next": entries[-1]["release"] if len(entries) >= limit else None,
         "users": users(connection, experiment),
     }
 
@@ -218,6 +234,7 @@ def _worst(connection: Connection, experiment: Experiment) -> str | None:
         return None
     if experiment.trust == "local":
         used = sa.select(answers.c.level).where(answers.c.experiment == experiment.id).distinct()
+        used = used.limit(len(experiment.costs))  # SQLite looks no further once it has met them all
         return str(max((experiment.costs[level] for (level,) in connection.execute(used)), default=Fraction(0)))
     if not experiment.by_stint:  # the curator's own composition keeps every reward within the claim
         any_ = connection.execute(
