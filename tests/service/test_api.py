@@ -165,6 +165,18 @@ def test_users_have_levels_of_their_own(client: TestClient) -> None:
     assert folded(client)["users"]["epsilon"]["1.0"] == "2"
 
 
+@pytest.mark.parametrize("level", ["0.1", "0.2", 0.3, "1/3"])
+def test_one_level_may_be_the_least_that_is_used(refusing: TestClient, level: str | float) -> None:
+    made = create(
+        refusing,
+        f"least-{level}".replace("/", "-"),
+        policy="heldp-ucb-b",
+        levels=[level],
+        options={"epsilon_min": "auto"},
+    )
+    assert len(made["levels"]) == 1
+
+
 def test_over_the_cap_nothing_is_taken(client: TestClient) -> None:
     create(client, max_responses_per_user=2)
     early = [decide(client, user="ann") for _ in range(4)]
@@ -316,6 +328,14 @@ def test_in_shadow_mode_everybody_gets_the_baseline(client: TestClient) -> None:
     assert found["responses"]["used"] + found["responses"]["apart"] == 9
     assert client.patch("/v1/experiments/shop", json={"mode": "live"}).json()["mode"] == "live"
     assert {decide(client)["arm"] for _ in range(6)} != {"green"}
+
+
+def test_in_shadow_mode_a_policy_that_waits_for_an_arm_that_nobody_gets_is_noticed(client: TestClient) -> None:
+    create(client, mode="shadow", baseline="green", policy="adap-ucb")
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    (shadow,) = (one for one in folded(client)["health"] if one["about"] == "shadow")
+    assert shadow["level"] == "warning"
+    assert "waits for a response to red, which nobody gets" in shadow["text"]
 
 
 def test_before_the_policy_begins_arms_are_drawn(embedded: TestClient) -> None:

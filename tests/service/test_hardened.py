@@ -215,6 +215,11 @@ def test_an_answer_does_not_repeat_a_long_name(embedded: TestClient, path: str) 
         {"response_window": 5e-324},
         {"baseline": "\ud800"},
         {"options": {"\ud800": 1}},
+        {"reward": {"low": -1e308, "high": 1e308}},
+        {"epsilon": True},
+        {"floor": True},
+        {"policy": "heldp-weighted-b", "epsilon": None, "levels": ["0"]},
+        {"policy": "heldp-weighted-b", "epsilon": None, "levels": [True]},
     ],
 )
 def test_settings_with_which_nothing_works_are_refused(refusing: TestClient, settings: dict[str, Any]) -> None:

@@ -11,7 +11,17 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from dpbandits.bounds.levels import best_epsilon_min
 from dpbandits.environments.levels import Levels
@@ -34,35 +44,63 @@ POLICY, RANDOM, HOLDOUT, SHADOW, REPLACED = range(5)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MOST_ARMS = 1000
 LEAST_EPSILON = Fraction(1, 10**9)  # below, estimates are not numbers
+WIDEST = 1e200  # range of rewards; with noise an estimate may be far outside, and must be a float
 SHORTEST_WINDOW = 0.001  # times are in milliseconds
 LARGEST_RESPONSE = 1 << 53  # a public bound; exact noise exceeds it never in practice, a forger might
 EVERYBODY_ANSWERS = "whether a response comes does not depend on the reward"
 
 
-class Reward(BaseModel):
-    """What a reward is: a number from low to high, which is clipped and mapped to [0, 1]; or any number."""
+def _one_of(said: str) -> WrapValidator:
+    """One error for a field that may be several things, instead of one for each of them."""
+
+    def checked(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return check(value)
+        except ValidationError:
+            raise PydanticCustomError("one_of", f"must be {said}") from None  # type: ignore[arg-type]
+
+    return WrapValidator(checked)
+
+
+Exact = Annotated[str | StrictFloat, _one_of("a number, or a text such as 0.1 or 1/3")]
+Option = Annotated[str | float | bool, _one_of("a number, a text, true or false")]
+
+
+class _Fields(BaseModel):
+    """Fields of which none is true or false."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_value(cls, value: Any) -> Any:
+        if isinstance(value, bool):  # to Python it is a number, too
+            raise PydanticCustomError("truth_value", "must not be true or false")
+        return value
+
+
+class Reward(_Fields):
+    """What a reward is: a number from low to high, which is clipped and mapped to [0, 1]; or any number."""
+
     kind: Literal["bounded", "unbounded"] = "bounded"
     low: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     high: Annotated[float, Field(allow_inf_nan=False)] = 1.0
 
 
-class Settings(BaseModel):
+class Settings(_Fields):
     """An experiment as it is asked for. What concerns privacy cannot change after the start."""
 
-    model_config = ConfigDict(extra="forbid")
     name: str = Field(pattern=f"^{NAME.pattern}$", description="Letters, digits and . _ - signs.")
     arms: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         min_length=2, max_length=MOST_ARMS, description="The names of the arms."
     )
     policy: str = Field(max_length=200, description="As in `dpbandits policies`.")
-    epsilon: str | float | None = Field(None, description="Exact where it is text: 0.1 or 1/3.")
-    levels: list[str | float] | None = Field(
+    epsilon: Exact | None = Field(None, description="Exact where it is text: 0.1 or 1/3.")
+    levels: list[Exact] | None = Field(
         None, min_length=1, max_length=1000, description="The levels that users may have, where each has their own."
     )
     horizon: int | None = Field(None, ge=1, le=2**53, description="The number of rounds, where the policy needs one.")
-    options: dict[str, str | float | bool] = Field(default_factory=dict, description="The policy's own options.")
+    options: dict[str, Option] = Field(default_factory=dict, description="The policy's own options.")
     reward: Reward = Reward()
     response_window: float | None = Field(
         86_400.0, gt=0, le=1e9, allow_inf_nan=False, description="Seconds until a response is late; null is never."
@@ -177,6 +215,10 @@ class Experiment:
 
     def check_new(self) -> None:
         """Refuse what cannot work. It is not asked of experiments that are stored: a server must start with them."""
+        if self.levels and not any(self.levels):
+            raise InputError("levels", "must have a level above 0, at which users answer, got only 0")
+        if self.range is not None and (wide := self.range[1] - self.range[0]) > WIDEST:
+            raise InputError("reward", f"must have high - low of at most {WIDEST:g}, got {wide:g}")
         least = min((cost for cost in self.costs if cost), default=LEAST_EPSILON)
         if least < LEAST_EPSILON:
             raise InputError("levels" if self.levels else "epsilon", f"must be at least 1e-9, got {float(least):g}")
@@ -262,8 +304,9 @@ def _policy(asked: Settings, arms: int, levels: list[Fraction] | None, own: Coll
             raise
         raise InputError("horizon", f"is required by {asked.policy}: the number of rounds, got none") from None
     least = policy.settings.get("epsilon_min")
-    if least is not None and levels is not None and max(levels) < least:
-        raise InputError("epsilon_min", f"must be a level that some users have, at most {max(levels)}, got {least:g}")
+    highest = float(max(levels or [Fraction(0)]))  # a float, as epsilon_min is: the float 0.1 is above 1/10
+    if least is not None and levels is not None and highest < least:
+        raise InputError("epsilon_min", f"must be a level that some users have, at most {highest:g}, got {least:g}")
     return policy
 
 

@@ -56,8 +56,19 @@ def _status(experiment: Experiment, state: LiveState) -> list[dict[str, Any]]:
         text = "All rounds that the policy was made for are played. It learns nothing more: stop it."
         return [_finding("note", "over", text)]
     if experiment.shadow:
-        return [_finding("note", "shadow", f"A dry run: everybody gets {experiment.settings.baseline}.")]
+        return [_shadow(experiment, state)]
     return []
+
+
+def _shadow(experiment: Experiment, state: LiveState) -> dict[str, Any]:
+    """A stint is open until a response comes, and there is none to an arm that nobody gets."""
+    text = f"A dry run: everybody gets {experiment.settings.baseline}."
+    waits = experiment.by_stint and state.desk.asked[0] > 0 and state.desk.arm[0] != experiment.baseline
+    if not waits:
+        return _finding("note", "shadow", text)
+    arm = experiment.arms[state.desk.arm[0]]
+    text += f" The policy waits for a response to {arm}, which nobody gets: it learns nothing until mode is live."
+    return _finding("warning", "shadow", text)
 
 
 def _silence(experiment: Experiment, total: Counts, came: int, due: int) -> list[dict[str, Any]]:
