@@ -12,11 +12,15 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from postgres import Postgres
 from servers import Server, Workers, Zygote
+
+from dpbandits.policies import lookup
+from dpbandits.service.experiment import Experiment
 
 ROOT = Path(__file__).parents[2]
 
@@ -127,3 +131,16 @@ def test_the_page_names_settings_and_metrics_that_exist() -> None:
     text = metrics.text().decode()
     for name in re.findall(r"`(dpbandits_[a-z_]+)", page):
         assert name in text, name
+
+
+def test_the_page_names_the_policies_that_several_workers_refuse() -> None:
+    def refused(name: str) -> bool:
+        policy = lookup.sample(name)
+        experiment: Any = SimpleNamespace(policy=policy, by_stint=policy.curator.by_stint)
+        decided_anywhere: Any = Experiment.decided_anywhere
+        return not decided_anywhere.fget(experiment)
+
+    (said,) = re.findall(
+        r"policies are refused here: (.*?)\. Their", (ROOT / "docs/howto/deploy.md").read_text(), re.DOTALL
+    )
+    assert re.findall(r"`([\w-]+)`", said) == [name for name in lookup.names() if refused(name)]
