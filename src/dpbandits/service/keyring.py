@@ -106,11 +106,7 @@ class Keyring:
     def open(cls, path: Path, *, create: bool = True) -> Keyring:
         """The keys in this file; a new file with new keys where there is none. Only its owner may read it."""
         if create and not path.exists():
-            draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-            write_secrets(draft, cls.fresh()._record, os.O_TRUNC)
-            with suppress(FileExistsError):  # another process was quicker
-                os.link(draft, path)
-            draft.unlink()
+            cls._create(path)
         try:
             record = json.loads(path.read_text())
             if record["format"] != FORMAT:
@@ -120,6 +116,17 @@ class Keyring:
             raise InputError("keys", f"must be the file of a server, got {path}, which does not exist") from None
         except (ValueError, KeyError, TypeError):
             raise InputError("keys", f"must be a key file of dpbandits serve, got {path}") from None
+
+    @classmethod
+    def _create(cls, path: Path) -> None:
+        draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        try:
+            write_secrets(draft, cls.fresh()._record, os.O_TRUNC)
+        except OSError as error:
+            raise InputError("keys", f"cannot be written: {path}: {error.strerror}") from None
+        with suppress(FileExistsError):  # another process was quicker
+            os.link(draft, path)
+        draft.unlink()
 
     def _token_key(self, number: int) -> dict[str, Any]:
         return {"id": number, "secret": self._root(b"token key %d" % number).hex()}

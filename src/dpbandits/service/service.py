@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -37,7 +38,7 @@ from dpbandits.service.tables import experiments, states
 from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable, Writer
 
-__all__ = ["Service", "fit"]
+__all__ = ["Service", "fit", "not_lost"]
 
 log = structlog.get_logger("dpbandits")
 
@@ -65,8 +66,6 @@ class Service:
         self.valid: dict[str, access.ApiKey] = {}
         self.guarded = False  # whether a key is needed: as soon as one was ever made, even if all are revoked
         self.store = Database(settings.store, synchronous=settings.synchronous)
-        self.keys = Keyring.open(settings.keys)
-        self._keys_at = settings.keys.stat().st_mtime_ns
         self.planner = Planner()
         self.ready = False
         self.stopping = False
@@ -79,6 +78,7 @@ class Service:
         """Open and check everything; raises what is wrong."""
         self.store.lock()
         self.store.migrate()
+        self._open_keys()
         self.tally = Tally(self.settings.tally)
         self.lasting = self.store.durable or self.tally.durable
         self.rotate_if_due()
@@ -106,6 +106,13 @@ class Service:
         self._folder = Folder(self.books) if isinstance(self.books, Shared) else None
         self.writer: Writer[Any] = Writer(self.books.commit)
         self.ready = True
+
+    def _open_keys(self) -> None:
+        """New keys are made for a new database only: they would not open the states of another."""
+        with self.store.opened() as connection:
+            not_lost(self.settings.keys, connection)
+        self.keys = Keyring.open(self.settings.keys)
+        self._keys_at = self.settings.keys.stat().st_mtime_ns
 
     async def start(self) -> None:
         """Open, and look after what is due."""
@@ -329,6 +336,15 @@ class Service:
     def sealed(self, run: LiveRun) -> bytes:
         """The state of an experiment, as it is stored."""
         return self.keys.seal(msgspec.json.encode(run.state.freeze()), run.experiment.name.encode())
+
+
+def not_lost(keys: Path, connection: Connection) -> None:
+    """Raise that there is no file of keys, where the database has experiments."""
+    if not keys.exists() and connection.execute(sa.select(states.c.experiment).limit(1)).first() is not None:
+        raise InputError(
+            "keys",
+            f"must be the file that this database was written with, got {keys}, which does not exist: put it back",
+        )
 
 
 def fit(keys: Keyring, connection: Connection) -> None:

@@ -23,9 +23,9 @@ from dpbandits.service import access
 from dpbandits.service.app import App
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import configure
-from dpbandits.service.service import Service, fit
-from dpbandits.service.settings import ServerSettings
-from dpbandits.service.store import Database
+from dpbandits.service.service import Service, fit, not_lost
+from dpbandits.service.settings import ServerSettings, mistyped
+from dpbandits.service.store import Database, refuse_unwritable
 
 __all__ = ["check", "serve", "traced", "worker"]
 
@@ -39,28 +39,9 @@ PATIENCE = 60  # seconds after which a worker that does not answer is replaced; 
 
 def check(settings: ServerSettings) -> list[str]:
     """What is wrong, in one line each; nothing is started. A ``note:`` does not prevent the start."""
-    found: list[str] = []
+    found = [f"note: {line}" for line in mistyped()]
     try:
-        store = Database(settings.store, synchronous=settings.synchronous)
-        keys: list[access.ApiKey] = []
-        secrets = Keyring.open(settings.keys, create=False) if settings.keys.exists() else None
-        if not store.embedded or (store.path is not None and store.path.exists()):
-            with store.opened() as connection:
-                if sa.inspect(connection).has_table("api_keys"):
-                    keys = [key for key in access.keys(connection) if key.revoked is None]
-                if secrets is not None and sa.inspect(connection).has_table("states"):
-                    fit(secrets, connection)
-            if store.durable:
-                found.append(f"note: central experiments will be refused: {store.durable}")
-        Database(settings.tally, name="tally").reached()
-        if settings.workers > 1 and store.embedded:
-            found.append(f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://...")
-        if not settings.loopback and not keys:
-            found.append(
-                f"host is {settings.host}, which others can reach, and there is no API key: "
-                "make one with dpbandits key create --role admin NAME"
-            )
-        store.close()
+        found += _check_stored(settings)
     except InputError as error:
         found.append(str(error))
     if settings.keys.exists() and settings.keys.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -72,6 +53,39 @@ def check(settings: ServerSettings) -> list[str]:
                 probe.bind((settings.host, settings.port))
             except OSError as error:
                 found.append(f"port {settings.port} of {settings.host} cannot be used: {error.strerror}")
+    return found
+
+
+def _check_stored(settings: ServerSettings) -> list[str]:
+    """What is wrong with the database, and with the files that belong to it."""
+    found: list[str] = []
+    store = Database(settings.store, synchronous=settings.synchronous)
+    refuse_unwritable("keys", settings.keys)
+    secrets = Keyring.open(settings.keys, create=False) if settings.keys.exists() else None
+    store.reached()
+    store.unused()
+    valid: list[access.ApiKey] = []
+    if store.path is None or store.path.exists():
+        with store.opened() as connection:
+            store.outdated(connection)  # it refuses what is too new
+            tables = sa.inspect(connection)
+            if tables.has_table("api_keys"):
+                valid = [key for key in access.keys(connection) if key.revoked is None]
+            if tables.has_table("states"):
+                not_lost(settings.keys, connection)
+                if secrets is not None:
+                    fit(secrets, connection)
+        if store.durable:
+            found.append(f"note: central experiments will be refused: {store.durable}")
+    store.close()
+    Database(settings.tally, name="tally").reached()
+    if settings.workers > 1 and store.embedded:
+        found.append(f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://...")
+    if not settings.loopback and not valid:
+        found.append(
+            f"host is {settings.host}, which others can reach, and there is no API key: "
+            "make one with dpbandits key create --role admin NAME"
+        )
     return found
 
 
@@ -143,10 +157,13 @@ class Workers(Multiprocess):
 
 def serve(settings: ServerSettings) -> None:
     """Serve until the process is told to stop."""
-    wrong = [line for line in check(settings) if not line.startswith("note:")]
+    found = check(settings)
+    wrong = [line for line in found if not line.startswith("note:")]
     if wrong:
         raise InputError("serve", f": {wrong[0]}")
     configure(settings.log_format)
+    for line in found:
+        log.warning(line.removeprefix("note: "))
     options: dict[str, Any] = {
         "host": settings.host,
         "port": settings.port,

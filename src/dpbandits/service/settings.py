@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
+import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from dpbandits.checks import nearest
 from dpbandits.errors import InputError
 from dpbandits.service.origins import Origins
 
-__all__ = ["ServerSettings"]
+__all__ = ["ServerSettings", "mistyped"]
+
+PREFIX = "DPBANDITS_"  # of settings in the environment
 
 #: Databases of SQLite that are no file.
 IN_MEMORY = ("sqlite://", "sqlite:///", "sqlite:///:memory:")
@@ -30,7 +41,7 @@ class ServerSettings(BaseSettings):
     dpbandits.errors.InputError: prot is not a setting: did you mean port?
     """
 
-    model_config = SettingsConfigDict(env_prefix="DPBANDITS_", extra="forbid")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid")
 
     store: str = Field("sqlite:///dpbandits.db", description="sqlite:///FILE, or postgresql://... for several workers.")
     synchronous: Literal["full", "extra", "normal", "off"] = Field("full", description="How SQLite writes to the disk.")
@@ -74,6 +85,8 @@ class ServerSettings(BaseSettings):
             first = error.errors()[0]
             name = str(first["loc"][0]) if first["loc"] else "settings"
             raise InputError(name, f": {first['msg']}, got {first['input']!r:.80}") from None
+        except SettingsError as error:
+            raise _no_list(error) from None
         Origins(read.allow_origins)
         if read.store in IN_MEMORY:
             raise InputError(
@@ -88,6 +101,25 @@ class ServerSettings(BaseSettings):
             return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+
+def _no_list(error: SettingsError) -> InputError:
+    """Which variable of the environment must be a list, and is none. Only a list is decoded, and can fail to be."""
+    named = re.search(r'field "(\w+)"', str(error))
+    variable = f"{PREFIX}{named[1].upper()}" if named else "settings"
+    return InputError(variable, f"""must be a list, as '["one", "two"]', got {os.environ.get(variable)!r:.80}""")
+
+
+def mistyped() -> list[str]:
+    """Variables of the environment that are no settings, but are named almost as one. Others may have their own use."""
+    settings = [name.upper() for name in ServerSettings.model_fields]
+    given = sorted(name.removeprefix(PREFIX) for name in os.environ if name.startswith(PREFIX))
+    near = {name: difflib.get_close_matches(name, settings, n=1) for name in given if name not in settings}
+    return [
+        f"{PREFIX}{name} in the environment is no setting, and is ignored: did you mean {PREFIX}{meant[0]}?"
+        for name, meant in near.items()
+        if meant
+    ]
 
 
 def _file(config: str | Path | None) -> dict[str, Any]:

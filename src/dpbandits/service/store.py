@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from dpbandits.errors import InputError
 
-__all__ = ["LIVELY", "Database", "discard"]
+__all__ = ["LIVELY", "Database", "discard", "refuse_unwritable"]
 
 #: How long a statement waits for a lock. The server is the only one that writes for long.
 BUSY = 5.0
@@ -105,17 +105,29 @@ class Database:
         """Become the one process that writes this SQLite file. Two would starve each other."""
         if self.path is None:
             return
-        descriptor = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        self._lock = descriptor = self._locked(os.O_CREAT)
+        self._unclean = os.pread(descriptor, 200, 0) != self._mark() and self.path.exists()
+        os.ftruncate(descriptor, 0)
+
+    def _locked(self, how: int) -> int:
+        """The descriptor of the lock, which this process holds until it closes it."""
+        try:
+            descriptor = os.open(f"{self.path}.lock", os.O_RDWR | how, 0o600)
+        except OSError as error:
+            raise InputError(self.name, f"cannot be locked: {self.path}.lock: {error.strerror}") from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(descriptor)
             raise InputError(
-                "store", f"is used by another server: {self.path}; stop that one, or use PostgreSQL for several"
+                self.name, f"is used by another server: {self.path}; stop that one, or use PostgreSQL for several"
             ) from None
-        self._lock = descriptor
-        self._unclean = os.pread(descriptor, 200, 0) != self._mark() and self.path.exists()
-        os.ftruncate(descriptor, 0)
+        return descriptor
+
+    def unused(self) -> None:
+        """Refuse a SQLite file that another server uses. No file is made."""
+        if self.path is not None and os.path.exists(f"{self.path}.lock"):
+            os.close(self._locked(0))
 
     def _mark(self) -> bytes:
         """What the lock holds after a clean stop: which file it was, how large, and when it was last written."""
@@ -134,13 +146,23 @@ class Database:
                 )
             if not self.embedded:
                 connection.execute(sa.text("select pg_advisory_xact_lock(:n)"), {"n": MIGRATING})
-            config = Config()
-            config.set_main_option("script_location", "dpbandits.service:migrations")
-            config.attributes["connection"] = connection
-            latest = ScriptDirectory.from_config(config).get_current_head()
-            if MigrationContext.configure(connection).get_current_revision() != latest:
+            if self.outdated(connection):
+                config = _migrations()
+                config.attributes["connection"] = connection
                 command.upgrade(config, "head")
         self._unclean = False
+
+    def outdated(self, connection: Connection) -> bool:
+        """Whether the tables must be brought up to date; refuses those of a later version of this package."""
+        now = MigrationContext.configure(connection).get_current_revision()
+        latest, *before = (one.revision for one in ScriptDirectory.from_config(_migrations()).walk_revisions())
+        if now not in (None, latest, *before):
+            raise InputError(
+                self.name,
+                f"was written by a later version of dpbandits: its tables are at {now}, and this version knows "
+                f"{latest}; install the later version, or restore a copy from before",
+            )
+        return now != latest
 
     @contextmanager
     def opened(self) -> Iterator[Connection]:
@@ -160,8 +182,7 @@ class Database:
     def reached(self) -> None:
         """Refuse what cannot be opened, or a new file in a folder that is not there. No file is made."""
         if self.path is not None and not self.path.exists():
-            if not os.access(self.path.parent, os.W_OK):
-                raise InputError(self.name, f"cannot be written: {self.path}")
+            refuse_unwritable(self.name, self.path)
         else:
             with self.opened():
                 pass
@@ -198,6 +219,18 @@ class Database:
                 os.pwrite(self._lock, self._mark(), 0)
             os.close(self._lock)
             self._lock = None
+
+
+def _migrations() -> Config:
+    config = Config()
+    config.set_main_option("script_location", "dpbandits.service:migrations")
+    return config
+
+
+def refuse_unwritable(name: str, path: Path) -> None:
+    """Refuse a file in a folder that is not there, or in which nothing may be written."""
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise InputError(name, f"cannot be written: {path}")
 
 
 def _give_up_after(seconds: int) -> dict[str, Any]:

@@ -1,0 +1,92 @@
+"""What prevents a start is said in one line, by ``serve --check`` as by ``serve``, and nothing is made meanwhile."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calls import create
+from starlette.testclient import TestClient
+
+from dpbandits.errors import InputError
+from dpbandits.service.service import Service
+from dpbandits.service.serving import check
+from dpbandits.service.settings import ServerSettings
+
+Open = Callable[..., TestClient]
+
+
+@pytest.fixture
+def used(serve: Open, tmp_path: Path) -> dict[str, Any]:
+    """The settings of a server that has stopped, and left an experiment."""
+    client = serve(f"sqlite:///{tmp_path}/test.db")
+    create(client)
+    client.__exit__(None, None, None)
+    found = {
+        "store": f"sqlite:///{tmp_path}/test.db",
+        "keys": tmp_path / "keys",
+        "tally": f"sqlite:///{tmp_path}/tally",
+    }
+    return {**found, "port": 0}
+
+
+def refused(settings: dict[str, Any], said: str) -> None:
+    """Both the check and the start say so."""
+    read = ServerSettings.read(**settings)
+    assert said in check(read)[0]
+    service = Service(read)
+    try:
+        with pytest.raises(InputError) as error:
+            service.open()
+    finally:
+        service.store.close()
+    assert said in str(error.value)
+
+
+def test_a_folder_that_is_not_there(used: dict[str, Any], tmp_path: Path) -> None:
+    refused({**used, "store": f"sqlite:///{tmp_path}/none/test.db"}, "store cannot be ")
+    refused({**used, "store": f"sqlite:///{tmp_path}/new.db", "keys": tmp_path / "none/keys"}, "keys cannot be written")
+
+
+def test_a_file_that_another_server_uses(used: dict[str, Any], serve: Open) -> None:
+    serve(used["store"])
+    refused(used, "store is used by another server")
+
+
+def test_lost_keys_are_not_made_anew(used: dict[str, Any]) -> None:
+    used["keys"].unlink()
+    refused(used, "keys must be the file that this database was written with")
+    assert not used["keys"].exists()
+
+
+def test_tables_of_a_later_version(used: dict[str, Any], tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "test.db") as database:
+        database.execute("update alembic_version set version_num = '9999'")
+    database.close()
+    refused(used, "store was written by a later version of dpbandits: its tables are at 9999")
+
+
+def test_a_clean_stop_is_remembered_after_a_check(used: dict[str, Any], tmp_path: Path) -> None:
+    before = (tmp_path / "test.db.lock").read_bytes()
+    assert before.startswith(b"clean")
+    assert check(ServerSettings.read(**used)) == []
+    assert (tmp_path / "test.db.lock").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["ALLOW_ORIGINS", "OWN_POLICIES"])
+def test_a_variable_that_must_be_a_list(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"DPBANDITS_{name}", "https://a.b")
+    with pytest.raises(InputError, match=f"DPBANDITS_{name} must be a list, as .* got 'https://a.b'"):
+        ServerSettings.read()
+
+
+def test_a_mistyped_variable_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPBANDITS_STOER", "sqlite:///shop.db")
+    monkeypatch.setenv("DPBANDITS_CACHE", "elsewhere")  # somebody else's
+    (note,) = check(ServerSettings.read(port=0))
+    assert note.startswith("note: DPBANDITS_STOER")
+    assert note.endswith("did you mean DPBANDITS_STORE?")
