@@ -92,7 +92,7 @@ def test_keys_open_the_door_to_others(dpbandits: Command, tmp_path: Path, monkey
     code, out, _ = dpbandits("serve", "--check", "--host", "0.0.0.0", "--port", "0")
     assert code == 0
     assert "ready to serve" in out
-    assert dpbandits("key", "revoke", made["id"])[0] == 0
+    assert json.loads(dpbandits("key", "revoke", made["id"], "--json")[1]) == {"revoked": made["id"]}
     assert dpbandits("key", "revoke", made["id"])[0] == 2
     assert json.loads(dpbandits("key", "list", "--json")[1])[0]["revoked"]
     assert dpbandits("serve", "--check", "--host", "0.0.0.0", "--port", "0")[0] == 2
@@ -351,7 +351,8 @@ def test_the_token_key_rotates_and_old_tokens_stay_valid(dpbandits: Command, ser
     client = serve(f"sqlite:///{tmp_path}/test.db")
     create(client)
     before = decide(client)["token"]
-    assert dpbandits("key", "rotate", "--keys", str(tmp_path / "keys"))[0] == 0
+    said = dpbandits("key", "rotate", "--keys", str(tmp_path / "keys"), "--json")[1]
+    assert json.loads(said.splitlines()[-1]) == {"keys": str(tmp_path / "keys")}  # before it is what the server logs
     for _ in range(100):
         if served(client).keys.newest == 2:
             break

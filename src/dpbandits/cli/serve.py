@@ -117,19 +117,21 @@ def list_(store: str | None, config: str | None, as_json: bool) -> None:
 @click.argument("id")
 @store_option
 @config_option
-def revoke(id: str, store: str | None, config: str | None) -> None:
+@as_json
+def revoke(id: str, store: str | None, config: str | None, as_json: bool) -> None:
     """End the validity of a key; a running server notices within seconds."""
     from dpbandits.service import access
 
     with _opened(store, config) as connection:
         access.revoke(connection, id)
-    click.echo(f"revoked {id}")
+    click.echo(json.dumps({"revoked": id}) if as_json else f"revoked {id}")
 
 
 @key.command("rotate")
 @click.option("--keys", help="File with the server's secrets.  [default: dpbandits.keys]")
 @config_option
-def rotate(keys: str | None, config: str | None) -> None:
+@as_json
+def rotate(keys: str | None, config: str | None, as_json: bool) -> None:
     """Renew the secret that signs tokens. Tokens that are out stay valid; a running server notices within seconds.
 
     On several machines, do it on one of them and copy the file to the others.
@@ -141,7 +143,8 @@ def rotate(keys: str | None, config: str | None) -> None:
         raise InputError("keys", f"must be the file of a server, got {settings.keys}, which does not exist")
     with alone(settings.keys):
         Keyring.open(settings.keys).rotated(settings.keys)
-    click.echo(f"renewed the token key in {settings.keys}")
+    done = f"renewed the token key in {settings.keys}"
+    click.echo(json.dumps({"keys": str(settings.keys)}) if as_json else done)
 
 
 def _settings(config: str | None, **flags: Any) -> ServerSettings:
