@@ -8,6 +8,7 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -121,28 +122,49 @@ class App:
         request_id = self._request_id(scope["headers"])
         headers = REFERENCE_HEADERS if path == REFERENCE else HEADERS
         shared = self._origins.headers(scope) if self._origins and _needed(scope["method"], path) == "decide" else []
-        answered = _Answered(send, request_id, [*headers, *shared] if shared else headers)
+        answered = _Answered(send, request_id, [*headers, *shared] if shared else headers, scope["method"] == "HEAD")
         if shared and scope["method"] == "OPTIONS":  # a browser asks first, without the key
             await answered.answer(204, b"", JSON)
             return
-        try:
-            if not self.service.ready:
-                await self._start_late()
-            self._admit(scope, path)
-            route = await self._hot(scope, path, receive, answered, began)
-            if route is None:
-                await self.control(scope, _limited(receive, self.service.settings.max_body, scope), answered)
-        except Exception as error:
-            problem = problem_of(error)
-            if problem.status == 500:
-                log.error("failed", path=path, request_id=request_id.decode(), where=where(error))
-            if not answered.started:
-                await answered.problem(problem)
+        with suppress(_Gone, _Headed):
+            await self._answer(scope, path, receive, answered, began)
         if self.service.settings.access_log or answered.code >= 500:
             log.info(
                 "request", method=scope["method"], path=path, code=answered.code, request_id=request_id.decode(),
                 ms=round(1000 * (time.perf_counter() - began), 2),
             )  # fmt: skip
+
+    async def _answer(self, scope: Scope, path: str, receive: Receive, send: _Answered, began: float) -> None:
+        """Answer a request that is not for a file of the page, by a problem where something is wrong."""
+        try:
+            if not self.service.ready:
+                await self._start_late()
+            self._admit(scope, path)
+            route = await self._hot(scope, path, receive, send, began)
+            if route is None:
+                await self._control(scope, receive, send)
+        except (_Gone, _Headed):
+            raise
+        except Exception as error:
+            problem = problem_of(error)
+            if problem.status == 500:
+                log.error("failed", path=path, request_id=send.request_id.decode(), where=where(error))
+            if not send.started:
+                await send.problem(problem)
+
+    async def _control(self, scope: Scope, receive: Receive, send: _Answered) -> None:
+        """Hand a request to the control plane: HEAD as GET, others with all of their body, which may be too large."""
+        scope["dpbandits.request"] = send.request_id.decode()
+        if scope["method"] in ("GET", "HEAD"):
+            await self.control({**scope, "method": "GET"}, receive, send)
+            return
+        body = await _body(receive, self.service.settings.max_body, scope)
+        came = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def again() -> Message:
+            return came.pop() if came else await receive()
+
+        await self.control(scope, again, send)
 
     def _request_id(self, headers: list[tuple[bytes, bytes]]) -> bytes:
         for name, value in headers:
@@ -155,8 +177,8 @@ class App:
         guarded = self.service.guarded
         key = None
         if guarded:
-            text = _header(scope, b"authorization").decode("latin-1")
-            key = access.authenticate(text.removeprefix("Bearer "), self.service.valid)
+            scheme, _, text = _header(scope, b"authorization").decode("latin-1").partition(" ")
+            key = access.authenticate(text.lstrip() if scheme.lower() == "bearer" else scheme, self.service.valid)
             scope["dpbandits.key"] = None if key is None else key.id
             scope["dpbandits.who"] = "anonymous" if key is None else f"{key.name} ({key.id})"
         elif path not in OPEN:
@@ -247,12 +269,12 @@ def _needed(method: str, path: str) -> str:
 
 
 class _Answered:
-    """``send`` with the headers that every answer has."""
+    """``send`` with the headers that every answer has. To HEAD nothing else is sent, and the answer ends there."""
 
-    __slots__ = ("_headers", "_send", "code", "request_id", "started")
+    __slots__ = ("_head", "_headers", "_send", "code", "request_id", "started")
 
-    def __init__(self, send: Send, request_id: bytes, headers: list[tuple[bytes, bytes]]) -> None:
-        self._send, self.request_id, self._headers = send, request_id, headers
+    def __init__(self, send: Send, request_id: bytes, headers: list[tuple[bytes, bytes]], head: bool) -> None:
+        self._send, self.request_id, self._headers, self._head = send, request_id, headers, head
         self.started, self.code = False, 0
 
     async def __call__(self, message: Message) -> None:
@@ -263,6 +285,9 @@ class _Answered:
                 "headers": [*message.get("headers", ()), *self._headers, (b"x-request-id", self.request_id)],
             }
         await self._send(message)
+        if self._head:
+            await self._send({"type": "http.response.body", "body": b""})
+            raise _Headed  # a stream would go on
 
     async def answer(self, code: int, content: bytes, media_type: bytes) -> None:
         self.started, self.code = True, code
@@ -296,7 +321,15 @@ class _Gone(Exception):  # noqa: N818  # it is caught, and no error
     """The client has left before all of its request had come. What came is not acted on, and nobody is answered."""
 
 
+class _Headed(Exception):  # noqa: N818  # it is caught, and no error
+    """A request for the head alone has been answered."""
+
+
 async def _body(receive: Receive, most: int, scope: Scope) -> bytes:
+    """All of a request's body, unless it is too large."""
+    length = _header(scope, b"content-length")
+    if length.isdigit() and int(length) > most:
+        raise _too_large(most)
     body, more = b"", True
     while more and len(body) <= most:
         message = await receive()
@@ -307,24 +340,6 @@ async def _body(receive: Receive, most: int, scope: Scope) -> bytes:
     if len(body) > most:
         raise _too_large(most)
     return body
-
-
-def _limited(receive: Receive, most: int, scope: Scope) -> Receive:
-    """``receive`` that refuses more than ``most`` bytes."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value) > most:
-            raise _too_large(most)
-    taken = 0
-
-    async def limited() -> Message:
-        nonlocal taken
-        message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > most:
-            raise _too_large(most)
-        return message
-
-    return limited
 
 
 def _too_large(most: int) -> Refusal:

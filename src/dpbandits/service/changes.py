@@ -39,7 +39,9 @@ async def create(service: Service, asked: Settings, who: str, key: str | None) -
             before = connection.execute(sa.select(requests).where(requests.c.key == key)).first()
             if before is not None:
                 if before.digest != digest:
-                    raise Refusal(422, "Idempotency-Key was used before, with another request")
+                    raise Refusal(
+                        422, "Idempotency-Key was used before, with another request", parameter="Idempotency-Key"
+                    )
                 return json.loads(before.answer)
         answer = _insert(service, connection, asked, who, made)
         if key is not None:

@@ -16,6 +16,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import NoResultFound, SQLAlchemyError
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from dpbandits import __version__
 from dpbandits.checks import nearest
@@ -40,8 +41,22 @@ __all__ = ["control"]
 log = structlog.get_logger("dpbandits")
 
 Name = Annotated[str, Path(pattern=f"^{NAME.pattern}$")]
+ONE = "/v1/experiments/{name:experiment}"
 After = Annotated[int, Query(ge=0, le=2**53)]
 Limit = Annotated[int, Query(ge=1, le=10_000)]
+
+
+#: Fields of a change that other parts of the package call otherwise.
+CHANGED = {"arms": "add_arm", "arm": "paused_arms"}
+
+
+class _BeforeColon(StringConvertor):
+    """The name of an experiment in an address: what follows a colon is what to do with it."""
+
+    regex = "[^/:]+"
+
+
+register_url_convertor("experiment", _BeforeColon())
 
 
 class Change(BaseModel):
@@ -63,6 +78,7 @@ def control(service: Service) -> FastAPI:
         responses=ERRORS,
         docs_url=None,  # FastAPI's pages fetch their scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # it would send clients to whatever host they named
     )
     refuse_in_words(api, Change.model_fields)
     _experiments(api, service)
@@ -91,22 +107,25 @@ def _experiments(api: FastAPI, service: Service) -> None:
         shown = [run.experiment.to_json() for run in found if archived or run.experiment.status != "archived"]
         return {"experiments": shown}
 
-    @api.get("/v1/experiments/{name}", summary="One experiment", tags=["experiments"])
+    @api.get(ONE, summary="One experiment", tags=["experiments"])
     async def one(name: Name) -> dict[str, Any]:
         return (await service.look_up(name)).experiment.to_json()
 
-    @api.patch("/v1/experiments/{name}", summary="Pause, resume, pause an arm, add an arm", tags=["experiments"])
+    @api.patch(ONE, summary="Pause, resume, pause an arm, add an arm", tags=["experiments"])
     async def change(name: Name, asked: Change, request: Request) -> dict[str, Any]:
         given = asked.model_dump(exclude_none=True)
         if not given:
             raise InputError("body", "must have at least one of status, mode, paused_arms, add_arm")
-        return await changes.change(service, name, _who(request), "change", lambda run: _fields(run, asked, given))
+        try:
+            return await changes.change(service, name, _who(request), "change", lambda run: _fields(run, asked, given))
+        except InputError as error:
+            raise InputError(CHANGED.get(error.parameter, error.parameter), error.text) from None
 
-    @api.post("/v1/experiments/{name}:stop", summary="End an experiment", tags=["experiments"])
+    @api.post(f"{ONE}:stop", summary="End an experiment", tags=["experiments"])
     async def stop(name: Name, request: Request) -> dict[str, Any]:
         return await changes.change(service, name, _who(request), "stop", lambda run: _moved(run, "stopped"))
 
-    @api.post("/v1/experiments/{name}:archive", summary="Put a stopped experiment away", tags=["experiments"])
+    @api.post(f"{ONE}:archive", summary="Put a stopped experiment away", tags=["experiments"])
     async def archive(name: Name, request: Request) -> dict[str, Any]:
         return await changes.change(service, name, _who(request), "archive", lambda run: _moved(run, "archived"))
 
@@ -122,6 +141,8 @@ def _fields(run: LiveRun, asked: Change, given: dict[str, Any]) -> dict[str, Any
     if asked.mode is not None:
         fields["settings"] = experiment.settings.model_copy(update={"mode": asked.mode})
     if asked.add_arm is not None:
+        if asked.add_arm in experiment.arms:
+            raise InputError("add_arm", f"must be a new name, got '{asked.add_arm}', which is an arm already")
         fields["added"] = [*experiment.added, asked.add_arm]
     if asked.paused_arms is not None:
         arms = [*experiment.arms, *fields.get("added", [])[len(experiment.added) :]]
@@ -155,28 +176,28 @@ def _reading(api: FastAPI, service: Service) -> None:
 
     watched = Watched(encoded)
 
-    @api.get("/v1/experiments/{name}/summary", summary="Traffic, estimates, guarantee, spending", tags=["results"])
+    @api.get(f"{ONE}/summary", summary="Traffic, estimates, guarantee, spending", tags=["results"])
     async def summary(name: Name) -> dict[str, Any]:
         return await read(name, reports.summary, service.clock())
 
-    @api.get("/v1/experiments/{name}/shares", summary="Decisions by arm over time, in columns", tags=["results"])
+    @api.get(f"{ONE}/shares", summary="Decisions by arm over time, in columns", tags=["results"])
     async def shares(name: Name, points: Annotated[int, Query(ge=1, le=10_000)] = 500) -> dict[str, Any]:
         return await read(name, timelines.shares, points)
 
-    @api.get("/v1/experiments/{name}/series", summary="Counts by arm over time", tags=["results"])
+    @api.get(f"{ONE}/series", summary="Counts by arm over time", tags=["results"])
     async def series(name: Name, points: Annotated[int, Query(ge=1, le=10_000)] = 500) -> dict[str, Any]:
         return await read(name, timelines.series, points)
 
-    @api.get("/v1/experiments/{name}/ledger", summary="Every release and its cost", tags=["results"])
+    @api.get(f"{ONE}/ledger", summary="Every release and its cost", tags=["results"])
     async def ledger(name: Name, after: After = 0, limit: Limit = 1000) -> dict[str, Any]:
         return await read(name, reports.ledger, after, limit)
 
-    @api.get("/v1/experiments/{name}/audit-log", summary="Who changed what", tags=["results"])
+    @api.get(f"{ONE}/audit-log", summary="Who changed what", tags=["results"])
     async def audit_log(name: Name, after: After = 0, limit: Limit = 1000) -> dict[str, Any]:
         return await read(name, reports.audit_log, after, limit)
 
     @api.get(
-        "/v1/experiments/{name}/export.csv",
+        f"{ONE}/export.csv",
         summary="Every decision, as CSV",
         tags=["results"],
         response_class=Response,
@@ -187,7 +208,7 @@ def _reading(api: FastAPI, service: Service) -> None:
         return StreamingResponse(_csv(service, run.experiment.id, _key(request)), media_type="text/csv; charset=utf-8")
 
     @api.get(
-        "/v1/experiments/{name}/export.parquet",
+        f"{ONE}/export.parquet",
         summary="Every decision, as Parquet",
         tags=["results"],
         response_class=Response,
@@ -204,7 +225,7 @@ def _reading(api: FastAPI, service: Service) -> None:
         return StreamingResponse(in_pieces(file), media_type="application/vnd.apache.parquet")
 
     @api.get(
-        "/v1/experiments/{name}/events",
+        f"{ONE}/events",
         summary="The summary whenever it changes, as server-sent events",
         tags=["results"],
         response_class=Response,
@@ -252,6 +273,8 @@ def _choosing(api: FastAPI, service: Service) -> None:
             raise InputError("gap", f"must be at most best, {best:g}, got {gap:g}")
         if traffic * days > MOST_ROUNDS:
             raise InputError("days", f"must make at most {MOST_ROUNDS:,} decisions here: dpbandits plan takes more")
+        if round(traffic * days) < arms:
+            raise InputError("days", f"must make at least {arms} decisions, one for each arm, got {traffic * days:g}")
         asked = {"arms": arms, "best": best, "gap": gap, "traffic": traffic, "days": days}
         private = {"policy": policy, "epsilon": epsilon, "levels": levels}
         return await asyncio.to_thread(service.planner.ask, {**asked, **private})

@@ -57,7 +57,7 @@ def _one_of(said: str) -> WrapValidator:
         try:
             return check(value)
         except ValidationError:
-            raise PydanticCustomError("one_of", f"must be {said}") from None  # type: ignore[arg-type]
+            raise PydanticCustomError("one_of", f"must be {said}") from None
 
     return WrapValidator(checked)
 

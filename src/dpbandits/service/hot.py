@@ -28,8 +28,8 @@ MOST = 1000
 #: The HTTP status of what became of a single response.
 CODES = {"accepted": 200, "duplicate": 200, "conflict": 409, "late": 410, "unknown": 404, "invalid": 422}
 
-#: The field in a message of msgspec.
-FIELD = re.compile(r"`(?:\$\.)?(\w+)`$")
+#: The field in a message of msgspec: where a value is wrong, or one that is not known. Other messages name types.
+FIELD = re.compile(r"(?:at `\$\.|unknown field `)([^`]+)`$")
 
 #: What msgspec raises where a body is no JSON, or nothing that Python can hold.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

@@ -29,6 +29,7 @@ class ProblemDocument(BaseModel):
     status: int
     detail: str
     parameter: str | None = None
+    request: str | None = None
 
 
 _problem = {"model": ProblemDocument, "content": {MEDIA_TYPE: {}}}
@@ -49,7 +50,7 @@ def refuse_in_words(api: FastAPI, changeable: Collection[str]) -> None:
     """Answer all errors of an API so. ``changeable`` are the fields that may change after the start."""
 
     async def invalid(request: Request, error: Exception) -> Response:
-        return _invalid(error, changeable if request.method == "PATCH" else None)
+        return _answer(request, _invalid(error, changeable if request.method == "PATCH" else None))
 
     api.add_exception_handler(RequestValidationError, invalid)
     api.add_exception_handler(HTTPException, _http)
@@ -58,43 +59,49 @@ def refuse_in_words(api: FastAPI, changeable: Collection[str]) -> None:
     api.add_exception_handler(Exception, _fault)
 
 
-def _answer(problem: Refusal) -> Response:
+def _answer(request: Request, problem: Refusal) -> Response:
+    problem.more.setdefault("request", request.scope.get("dpbandits.request"))
     return Response(problem.body(), problem.status, problem.headers, MEDIA_TYPE)
 
 
-async def _error(_: Request, error: Exception) -> Response:
+async def _error(request: Request, error: Exception) -> Response:
     if isinstance(error, MissingExtraError):
-        return _answer(Refusal(501, str(error)))
+        return _answer(request, Refusal(501, str(error)))
     problem = problem_of(error)
     if problem.status == 500:
         raise error
-    return _answer(problem)
+    return _answer(request, problem)
 
 
-async def _fault(_: Request, error: Exception) -> Response:
-    return _answer(problem_of(error))  # it is raised on, and logged
+async def _fault(request: Request, error: Exception) -> Response:
+    return _answer(request, problem_of(error))  # it is raised on, and logged
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path, detail, headers = request.url.path[:200], str(error.detail), dict(error.headers or {})
+    more: dict[str, Any] = {}
     if error.status_code == 404:
         detail = f"there is nothing at {path}: /docs lists all addresses"
     elif error.status_code == 405:
         here = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
         allowed = ", ".join(sorted({method for route in here for method in getattr(route, "methods", None) or ()}))
         detail, headers = f"{path} does not take {request.method}; allowed: {allowed}", {"allow": allowed}
-    return _answer(Refusal(error.status_code, detail, headers=headers))
+    elif error.status_code == 400:  # FastAPI's, for a body that is not even wrong JSON
+        deep = isinstance(error.__cause__, RecursionError)
+        detail = f"body must be JSON{' that is not nested so deeply' if deep else ', in UTF-8'}"
+        more = {"parameter": "body"}
+    return _answer(request, Refusal(error.status_code, detail, headers=headers, **more))
 
 
-def _invalid(error: Exception, changeable: Collection[str] | None) -> Response:
+def _invalid(error: Exception, changeable: Collection[str] | None) -> Refusal:
     """Which field, what is allowed. What was sent is not repeated."""
     assert isinstance(error, RequestValidationError)
     found = [_wrong(one, changeable) for one in error.errors()]
     status = 400 if error.errors()[0]["type"] == "json_invalid" else 422
     first = found[0]
     more: dict[str, Any] = {} if len(found) == 1 else {"errors": found}
-    return _answer(Refusal(status, f"{first['parameter']}: {first['detail']}", parameter=first["parameter"], **more))
+    return Refusal(status, f"{first['parameter']}: {first['detail']}", parameter=first["parameter"], **more)
 
 
 def _wrong(one: dict[str, Any], changeable: Collection[str] | None) -> dict[str, str]:
