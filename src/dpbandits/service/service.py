@@ -219,7 +219,8 @@ class Service:
 
     def _read_keys(self, connection: Connection) -> None:
         made = access.keys(connection)
-        self.valid, self.guarded = {key.id: key for key in made if key.revoked is None}, bool(made)
+        self.guarded = self.guarded or bool(made)  # a copy of the database that is being restored may have none
+        self.valid = {key.id: key for key in made if key.revoked is None}
 
     def admits(self, key: str | None) -> bool:
         """Whether an answer that takes long may go on: the key that was good at its start may be revoked."""
