@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import pytest
 import sqlalchemy as sa
-from calls import served
+from calls import create, decide, folded, respond, served
+from postgres import Postgres
 from starlette.testclient import TestClient
 
 from dpbandits.service import access
-from dpbandits.service.tables import api_keys
+from dpbandits.service.tables import answers, api_keys, decisions, experiments, states
 
 Open = Callable[..., TestClient]
 
@@ -23,3 +26,69 @@ def test_a_running_server_needs_a_key_though_an_older_copy_of_the_database_has_n
         connection.execute(sa.delete(api_keys))
     service._read_elsewhere()
     assert client.get("/v1/experiments").status_code == 401
+
+
+@pytest.mark.parametrize("lacks", [[experiments, states], [states]])
+def test_nothing_is_accepted_for_an_experiment_that_the_database_lacks(
+    serve: Open, postgres: Postgres, lacks: list[sa.Table]
+) -> None:
+    """It is served again, with all that was stored, when the database has it again."""
+    client = serve(postgres.database())
+    create(client)
+    create(client, "other")
+    tokens = [decide(client)["token"] for _ in range(3)]
+    assert folded(client)["decisions"] == 3
+    service = served(client)
+    number = service.find("shop").experiment.id
+    kept: list[Any] = []
+    with service.store.engine.begin() as connection:
+        for table in lacks:
+            key = table.primary_key.columns[0]
+            gone = connection.execute(sa.delete(table).where(key == number).returning(table))
+            kept += [(table, row._asdict()) for row in gone]
+
+    def code(method: str, path: str, body: Any = None) -> int:
+        return int(client.request(method, path, json=body).status_code)
+
+    assert code("POST", "/v1/responses", {"token": tokens[0], "response": 1}) == 503
+    for _ in range(2):
+        assert code("POST", "/v1/experiments/shop/decisions") == 404
+        assert code("POST", "/v1/responses", {"token": tokens[0], "response": 1}) == 404
+        assert code("GET", "/v1/experiments/shop/summary") == 404
+        assert decide(client, "other")["token"]
+    assert [one["name"] for one in client.get("/v1/experiments").json()["experiments"]] == ["other"]
+    with service.store.reading() as connection:
+        assert connection.execute(sa.select(answers)).all() == []
+        assert len(connection.execute(sa.select(decisions).where(decisions.c.experiment == number)).all()) == 3
+    with service.store.engine.begin() as connection:
+        for table, row in kept:
+            connection.execute(sa.insert(table).values(row))
+    assert respond(client, tokens[0], 1) == "accepted"
+    assert decide(client)["token"]
+    assert folded(client)["decisions"] == 4
+
+
+@pytest.mark.parametrize("path", ["summary", "ledger", "export.csv", "export.parquet"])
+def test_what_is_read_of_an_experiment_that_the_database_lacks_is_refused(client: TestClient, path: str) -> None:
+    create(client)
+    with served(client).store.engine.begin() as connection:
+        connection.execute(sa.delete(states))
+    assert client.get(f"/v1/experiments/shop/{path}").status_code in (404, 503)
+
+
+def test_a_slow_look_drops_no_experiment_that_was_begun_after_it(
+    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = serve(postgres.database())
+    service = served(client)
+    connect = service.store.readers.connect
+
+    def slow() -> sa.Connection:
+        connection = connect()
+        assert connection.execute(sa.select(experiments)).all() == []  # from now on it sees no other state
+        create(client)
+        return connection
+
+    monkeypatch.setattr(service.store.readers, "connect", slow)
+    service._load_new()
+    assert list(service.names) == ["shop"]

@@ -15,7 +15,7 @@ from fastapi import FastAPI, Header, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import NoResultFound, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from dpbandits import __version__
@@ -34,7 +34,7 @@ from dpbandits.service.problems import Refusal
 from dpbandits.service.reference import reference
 from dpbandits.service.refusals import ERRORS, refuse_in_words
 from dpbandits.service.service import Service
-from dpbandits.service.writer import Unavailable
+from dpbandits.service.writer import Missing, Unavailable
 
 __all__ = ["control"]
 
@@ -306,7 +306,7 @@ def _overview(service: Service, numbers: dict[str, int]) -> list[dict[str, Any]]
         try:
             shown.append(_read(service, number, reports.overview, now))
         except Exception as error:
-            away = isinstance(error, (SQLAlchemyError, OSError, Unavailable)) and not isinstance(error, NoResultFound)
+            away = isinstance(error, (SQLAlchemyError, OSError, Unavailable)) and not isinstance(error, Missing)
             if away:
                 raise
             log.error("cannot read", experiment=name, where=where(error))
@@ -325,7 +325,10 @@ def _shown(service: Service, number: int) -> Iterator[tuple[Connection, LiveRun]
 
     What is read with this connection may be shown: all draws that it knows of are counted.
     """
-    before = service.tally.counted(service.runs[number])
+    known = service.runs.get(number)
+    if known is None:
+        raise Missing("the database no longer has the experiment")
+    before = service.tally.counted(known)
     with service.store.reading() as connection:
         run = service.stored(connection, number)
         restored = run.experiment.active and run.draws < before

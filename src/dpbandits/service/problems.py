@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError, Tim
 
 from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.writer import Overloaded, Unavailable, Untallied
+from dpbandits.service.writer import Missing, Overloaded, Unavailable, Untallied
 
 __all__ = ["MEDIA_TYPE", "Refusal", "not_loaded", "not_running", "problem_of"]
 
@@ -66,6 +66,9 @@ def problem_of(error: Exception) -> Refusal:
         return Refusal(503, str(error), headers={"retry-after": "1"})
     if isinstance(error, Untallied):
         text = "the tally cannot be written, so nothing is shown of what was stored; try again"
+        return Refusal(503, text, headers={"retry-after": "5"})
+    if isinstance(error, Missing):
+        text = "nothing was stored: the database lacks this experiment, or its state is damaged; try again"
         return Refusal(503, text, headers={"retry-after": "5"})
     if isinstance(error, Unavailable):
         return Refusal(

@@ -36,7 +36,7 @@ from dpbandits.service.state import LiveState
 from dpbandits.service.store import Database
 from dpbandits.service.tables import experiments, states
 from dpbandits.service.tally import Tally
-from dpbandits.service.writer import Unavailable, Writer
+from dpbandits.service.writer import Missing, Unavailable, Writer
 
 __all__ = ["Service", "fit", "not_lost"]
 
@@ -172,7 +172,7 @@ class Service:
 
     async def _tick(self) -> None:
         now = self.clock()
-        due = [run for run in self.runs.values() if run.experiment.active and run.state.desk.closing[0] < now]
+        due = [run for run in list(self.runs.values()) if run.experiment.active and run.state.desk.closing[0] < now]
         if self.store.embedded and due and any(run.experiment.by_stint and run.state.desk.asked[0] for run in due):
             await self.writer.submit(Tick())
 
@@ -232,7 +232,10 @@ class Service:
         """Read experiments and their states. One that cannot be read is set aside, and the others go on."""
         if only is None:
             fit(self.keys, connection)
-        for row in connection.execute(_all(only)).mappings().all():
+        rows = connection.execute(_all(only)).mappings().all()
+        if only is not None and not rows:
+            self._miss(only)
+        for row in rows:
             if row["id"] in self.aside:  # only a start looks whether an old copy of the database was restored
                 continue
             try:
@@ -243,14 +246,29 @@ class Service:
     def _set_aside(self, number: int, name: str, error: Exception) -> None:
         """No longer serve an experiment, and log why. The texts of our own errors hold no reward; others might."""
         self.aside[number] = name
-        self.runs.pop(number, None)
-        self.names.pop(name, None)
+        self._drop(number)
         reason = str(error) if isinstance(error, InputError) else where(error)
         log.error("cannot load", experiment=name, reason=reason)
 
+    def _drop(self, number: int) -> None:
+        run = self.runs.pop(number, None)
+        if run is not None and self.names.get(run.experiment.name) is run:
+            del self.names[run.experiment.name]
+
+    def _miss(self, number: int) -> None:
+        """No longer serve an experiment that the database lacks. If it has it again, the next look loads it."""
+        run = self.runs.get(number)
+        if run is not None and not self.store.embedded:  # a file that lacks it is not written: its server must restart
+            self._drop(number)
+            log.error("missing", experiment=run.experiment.name, reason="the database no longer has it")
+
     def stored(self, connection: Connection, number: int) -> LiveRun:
-        """An experiment as it is on disk."""
-        return self._run(connection.execute(_all(number)).mappings().one())
+        """An experiment as it is on disk. The transaction must have begun when this process had it already."""
+        row = connection.execute(_all(number)).mappings().first()
+        if row is None:
+            self._miss(number)
+            raise Missing("the database no longer has the experiment")
+        return self._run(row)
 
     def _run(self, row: Any) -> LiveRun:
         experiment = Experiment(
@@ -283,8 +301,7 @@ class Service:
             connection.execute(sa.text(PROBE_WITH), row)
 
         await self.writer.submit(Control(act))
-        runs = [run.experiment for run in self.runs.values()]
-        if any(one.active and one.server_draws for one in runs):
+        if any(run.experiment.active and run.experiment.server_draws for run in list(self.runs.values())):
             await asyncio.to_thread(self.tally.probe)
 
     def hold(self, run: LiveRun) -> None:
@@ -328,8 +345,13 @@ class Service:
 
     def _load_new(self) -> None:
         self._reread_secrets()
+        known = dict(self.runs)  # first: what others begin from now on may not be in what is read
         with self.store.readers.connect() as connection:
-            for number, revision in connection.execute(sa.select(experiments.c.id, experiments.c.revision)).all():
+            found = connection.execute(_all(None).with_only_columns(experiments.c.id, experiments.c.revision)).all()
+            for number in set(known).difference(number for number, _ in found):
+                if self.runs.get(number) is known[number]:
+                    self._miss(number)
+            for number, revision in found:
                 run = self.runs.get(number)
                 if number not in self.aside and (run is None or run.experiment.revision != revision):
                     self.load(connection, number)

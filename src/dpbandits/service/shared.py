@@ -42,7 +42,7 @@ from dpbandits.service.rows import ANSWERED, ANSWERS, DECIDED, DUPLICATE, REFUSE
 from dpbandits.service.statements import Insert
 from dpbandits.service.store import Database, discard
 from dpbandits.service.tally import Tally
-from dpbandits.service.writer import Unavailable
+from dpbandits.service.writer import Missing, Unavailable
 
 __all__ = ["Shared"]
 
@@ -128,29 +128,30 @@ class Shared:
 
     def catch_up(self, connection: Connection, cursor: Any, numbers: list[int]) -> dict[int, LiveRun]:
         """Take over what was folded since; the runs, with draws that are counted."""
-        before = {number: self.tally.counted(self.runs[number]) for number in numbers}
+        known = {number: run for number in numbers if (run := self.runs.get(number)) is not None}
+        before = {number: self.tally.counted(run) for number, run in known.items()}
         cursor.execute(
-            "select s.experiment, s.changed, s.version, s.draws, s.epoch, e.revision, s.state from states s "
-            "join experiments e on e.id = s.experiment "
-            "join unnest(%s::int[], %s::bigint[], %s::bigint[]) as k(id, c, r) "
-            "on k.id = s.experiment where s.changed <> k.c or e.revision <> k.r",
+            "select k.id, s.changed, s.draws, s.epoch, e.revision, s.state "
+            "from unnest(%s::int[], %s::bigint[], %s::bigint[]) as k(id, c, r) "
+            "left join experiments e on e.id = k.id left join states s on s.experiment = k.id "
+            "where s.changed is distinct from k.c or e.revision is distinct from k.r",
             (
-                numbers,
-                [self.runs[number].changed for number in numbers],
-                [self.runs[number].experiment.revision for number in numbers],
+                list(known),
+                [run.changed for run in known.values()],
+                [run.experiment.revision for run in known.values()],
             ),
         )
-        for number, changed, _, draws, epoch, revision, sealed in cursor.fetchall():
-            run = self.runs[number]
-            if run.experiment.revision != revision:
+        for number, changed, draws, epoch, revision, sealed in cursor.fetchall():
+            run = known[number]
+            if changed is None or run.experiment.revision != revision:
                 self.reload(connection, number)
                 continue
             state = run.state.copy()
             state.thaw(msgspec.json.decode(self.keys.unseal(bytes(sealed), run.experiment.name.encode())))
             run.state, run.changed, run.draws, run.epoch = state, changed, draws, epoch
-        found = {number: self.runs[number] for number in numbers if number in self.runs}
+        found = {number: run for number in numbers if (run := self.runs.get(number)) is not None}
         if len(found) < len(numbers):
-            raise Unavailable("an experiment cannot be loaded")
+            raise Missing("an experiment cannot be loaded, or the database no longer has it")
         for number, run in found.items():
             if run.experiment.active and run.draws < before[number]:
                 self.halt(number)
@@ -173,7 +174,7 @@ class Shared:
             rows.write(cursor, embedded=False)
             answers = work.shown(asks, decided)
         self.appended()
-        self.metrics.count(rows, self.runs)
+        self.metrics.count(rows, work.runs)
         return self._in_order(jobs, answers, told)
 
     @staticmethod

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Overloaded", "Unavailable", "Untallied", "Writer"]
+__all__ = ["Missing", "Overloaded", "Unavailable", "Untallied", "Writer"]
 
 Job = TypeVar("Job")
 
@@ -23,6 +23,10 @@ class Unavailable(RuntimeError):  # noqa: N818  # a state, which ends
 
 class Overloaded(Unavailable):
     """Too many requests are waiting for the disk."""
+
+
+class Missing(Unavailable):
+    """The database no longer has the experiment: an older copy was restored, or is being restored."""
 
 
 class Untallied(Unavailable):
