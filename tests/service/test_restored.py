@@ -68,6 +68,29 @@ def test_nothing_is_accepted_for_an_experiment_that_the_database_lacks(
     assert folded(client)["decisions"] == 4
 
 
+@pytest.mark.parametrize(("table", "key"), [("answers", "item"), ("decisions", "first")])
+def test_nothing_is_stored_twice_while_a_restore_has_not_made_the_keys_yet(
+    serve: Open, postgres: Postgres, table: str, key: str
+) -> None:
+    """``pg_restore`` fills the tables first."""
+    client = serve(postgres.database())
+    create(client)
+    token = decide(client, decision="order-1")["token"]
+    assert respond(client, token, 1) == "accepted"
+    folded(client)
+    with served(client).store.engine.begin() as connection:
+        connection.execute(sa.text(f"alter table {table} drop constraint {table}_pkey"))
+    said = {
+        "answers": client.post("/v1/responses", json={"token": token, "response": 1}),
+        "decisions": client.post("/v1/experiments/shop/decisions", json={"decision": "order-2", "count": 9}),
+    }
+    assert said[table].status_code == 503
+    with served(client).store.engine.begin() as connection:
+        connection.execute(sa.text(f"alter table {table} add primary key (experiment, decision, {key})"))
+    assert respond(client, token, 1) == "duplicate"
+    assert folded(client)["responses"]["used"] == 1
+
+
 @pytest.mark.parametrize("path", ["summary", "ledger", "export.csv", "export.parquet"])
 def test_what_is_read_of_an_experiment_that_the_database_lacks_is_refused(client: TestClient, path: str) -> None:
     create(client)

@@ -9,7 +9,7 @@ from typing import Any
 from dpbandits.service.books import Made
 from dpbandits.service.statements import Insert, Lookup
 
-__all__ = ["ANSWERED", "ANSWERS", "COUNTS", "DECIDED", "MINUTE", "OUTCOMES", "SENT", "Rows"]
+__all__ = ["ANSWERED", "ANSWERS", "COUNTS", "DECIDED", "MINUTE", "NEW_ANSWERS", "OUTCOMES", "SENT", "Rows"]
 
 MINUTE = 60_000
 
@@ -30,12 +30,15 @@ def _added(table: str, *names: str) -> str:
     return ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in names)
 
 
-DECIDE = Insert("decisions", Made._fields, "on conflict do nothing")
+#: What is stored already is left. The key is named: without it, as while a database is restored, all would be new.
+NEW_DECISIONS = "on conflict (experiment, decision, first) do nothing"
+NEW_ANSWERS = "on conflict (experiment, decision, item) do nothing"
+DECIDE = Insert("decisions", Made._fields, NEW_DECISIONS)
 #: The first rows of leases, where others decide too: it returns those whose names were not taken.
-BEGIN_LEASE = Insert("decisions", Made._fields, "on conflict do nothing returning experiment, decision")
+BEGIN_LEASE = Insert("decisions", Made._fields, f"{NEW_DECISIONS} returning experiment, decision")
 #: Where one process folds what comes in the transaction that stores it: nothing waits, and all came at the same time.
 FOLDED = tuple(name for name in ANSWERS if name not in ("received", "outcome", "sealed", "folded"))
-ANSWER = Insert("answers", FOLDED, "on conflict do nothing", shared=("received", "folded", "outcome"))
+ANSWER = Insert("answers", FOLDED, NEW_ANSWERS, shared=("received", "folded", "outcome"))
 _key = itemgetter(0, 1, 2)  # experiment, decision, first
 _whose = itemgetter(FOLDED.index("experiment"), FOLDED.index("arm"))
 PERSON = Insert(

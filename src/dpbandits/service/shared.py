@@ -38,7 +38,7 @@ from dpbandits.service.keyring import Keyring
 from dpbandits.service.metrics import Metrics
 from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.recent import Recent
-from dpbandits.service.rows import ANSWERED, ANSWERS, DECIDED, DUPLICATE, REFUSED, SENT, Rows
+from dpbandits.service.rows import ANSWERED, ANSWERS, DECIDED, DUPLICATE, NEW_ANSWERS, REFUSED, SENT, Rows
 from dpbandits.service.statements import Insert
 from dpbandits.service.store import Database, discard
 from dpbandits.service.tally import Tally
@@ -46,7 +46,7 @@ from dpbandits.service.writer import Missing, Unavailable
 
 __all__ = ["Shared"]
 
-APPEND = Insert("answers", ANSWERS, "on conflict do nothing returning experiment, decision, item")
+APPEND = Insert("answers", ANSWERS, f"{NEW_ANSWERS} returning experiment, decision, item")
 LOST = (psycopg.Error, DBAPIError, TimeoutError, OSError)
 
 Job = Ask | Tell | Tick | Control
