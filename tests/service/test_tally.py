@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -78,6 +79,46 @@ def test_a_tally_that_is_deleted_is_missed(embedded: TestClient, tmp_path: Path)
     (tmp_path / "tally").unlink()
     assert embedded.post("/v1/rewards", json={"token": token, "reward": 1}).status_code == 503
     assert embedded.get("/v1/experiments/shop/ledger").status_code == 503
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_a_tally_whose_content_is_lost_is_missed(embedded: TestClient, tmp_path: Path, older: bool) -> None:
+    """The file is the same: it was truncated, or an older copy was written over it."""
+    file = tmp_path / "tally"
+    create(embedded, policy="adap-ucb")
+    create(embedded, "other", policy="adap-ucb")
+    before = file.read_bytes() if older else b""
+    assert reward(embedded, decide(embedded, "other")["token"], 1) == "accepted"
+    token = decide(embedded)["token"]
+    with file.open("r+b") as written:
+        written.truncate(len(before))
+        written.write(before)
+    assert embedded.post("/v1/rewards", json={"token": token, "reward": 1}).status_code == 503
+    assert embedded.get("/readyz").status_code == 503
+
+
+def test_all_that_was_counted_is_in_one_file(embedded: TestClient, tmp_path: Path) -> None:
+    create(embedded, policy="adap-ucb")
+    assert reward(embedded, decide(embedded)["token"], 1) == "accepted"
+    shutil.copy(tmp_path / "tally", tmp_path / "copy")
+    assert {path.name for path in tmp_path.glob("tally*")} == {"tally"}
+    copied = Tally(f"sqlite:///{tmp_path}/copy")
+    assert list(copied.seen().values()) == [1]
+    copied.close()
+
+
+def test_a_tally_with_a_log_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "old")) as old:
+        old.execute("pragma journal_mode = wal")
+        old.execute("create table dpbandits_draws (experiment text primary key, draws bigint not null)")
+        old.execute("insert into dpbandits_draws values ('shop@1', 7)")
+        old.commit()
+        for end in ("", "-wal"):  # as a server leaves them that is killed
+            shutil.copy(tmp_path / f"old{end}", tmp_path / f"tally{end}")
+    tally = Tally(f"sqlite:///{tmp_path}/tally")
+    assert tally.seen() == {"shop@1": 7}
+    assert {path.name for path in tmp_path.glob("tally*")} == {"tally"}
+    tally.close()
 
 
 def test_a_database_that_is_put_back_under_a_running_worker_is_noticed(serve: Open, postgres: Postgres) -> None:

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from dpbandits.errors import InputError, MissingExtraError
-from dpbandits.service import access
+from dpbandits.service import access, tally
 from dpbandits.service.app import App
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import configure
@@ -78,7 +78,7 @@ def _check_stored(settings: ServerSettings) -> list[str]:
         if store.durable:
             found.append(f"note: central experiments will be refused: {store.durable}")
     store.close()
-    Database(settings.tally, name="tally").reached()
+    tally.database(settings.tally).reached()
     if settings.workers > 1 and store.embedded:
         found.append(f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://...")
     if not settings.loopback and not valid:

@@ -49,7 +49,13 @@ class Database:
     """
 
     def __init__(
-        self, url: str, *, name: str = "store", synchronous: str = "full", patience: int | None = None
+        self,
+        url: str,
+        *,
+        name: str = "store",
+        synchronous: str = "full",
+        journal: str = "wal",
+        patience: int | None = None,
     ) -> None:
         self.name = name  # of the setting
         try:
@@ -63,7 +69,8 @@ class Database:
             raise InputError("synchronous", f"must be one of {', '.join(SYNCHRONOUS)}, got '{synchronous}'")
         self.url = parsed if self.embedded else parsed.set(drivername="postgresql+psycopg")
         self.path = Path(parsed.database).resolve() if self.embedded and parsed.database else None
-        self.synchronous, self._patience = synchronous, patience  # seconds, where it is to answer or fail soon
+        self.synchronous, self._journal = synchronous, journal
+        self._patience = patience  # seconds, where it is to answer or fail soon
         self._lock: int | None = None
         self._unclean = True  # whether the last server was killed, the file is another one since, or was not looked at
         self.engine = self._engine(writes=True)
@@ -88,7 +95,7 @@ class Database:
             connection.isolation_level = None  # transactions begin where we say so
             cursor = connection.cursor()
             if writes:
-                cursor.execute("PRAGMA journal_mode = WAL")
+                cursor.execute(f"PRAGMA journal_mode = {self._journal}")
                 cursor.execute(f"PRAGMA synchronous = {self.synchronous}")
                 cursor.execute("PRAGMA secure_delete = ON")
             else:

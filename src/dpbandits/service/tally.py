@@ -13,7 +13,7 @@ from dpbandits.service.books import LiveRun
 from dpbandits.service.store import Database, discard
 from dpbandits.service.writer import Untallied
 
-__all__ = ["Tally"]
+__all__ = ["Tally", "database"]
 
 PATIENCE = 2  # seconds to wait for an answer: everybody waits for it
 MAKING = 0x6470_6262  # the number of PostgreSQL's advisory lock under which the table is made
@@ -31,6 +31,15 @@ draws = sa.Table(
 )
 
 
+def database(url: str) -> Database:
+    """Where draws are counted.
+
+    A file of SQLite has no log beside it: all that was counted is in the one file, and every write reads that file. If
+    an earlier version has left a log, it is written back.
+    """
+    return Database(url, name="tally", synchronous="extra", journal="delete", patience=PATIENCE)
+
+
 class Tally:
     """A small table elsewhere: a file by default, or a database of the operator's choice.
 
@@ -39,7 +48,7 @@ class Tally:
     """
 
     def __init__(self, url: str) -> None:
-        self._store = Database(url, name="tally", patience=PATIENCE)
+        self._store = database(url)
         with self._store.opened() as connection, connection.begin():
             if not self._store.embedded:
                 connection.execute(sa.text("select pg_advisory_xact_lock(:n)"), {"n": MAKING})
@@ -63,7 +72,7 @@ class Tally:
         """The number of draws of each experiment, by its name and number."""
         try:
             with self._store.reading() as connection:
-                return {row.experiment: row.draws for row in connection.execute(sa.select(draws))}
+                return _held(connection)
         except LOST as error:
             raise Untallied(f"the tally cannot be read: {type(error).__name__}") from None
 
@@ -100,6 +109,9 @@ class Tally:
         if self._connection is None:
             self._connection = self._store.engine.connect()
         with self._connection.begin():
+            held = _held(self._connection)
+            if any(held.get(one, 0) < counted for one, counted in self._counted.items()):
+                raise FileNotFoundError("the tally lacks what was counted: an older one was put in its place")
             self._connection.exec_driver_sql(
                 f"insert into dpbandits_draws (experiment, draws) values ({marks[0]}, {marks[1]}) on conflict "
                 "(experiment) do update set draws = excluded.draws where dpbandits_draws.draws < excluded.draws",
@@ -118,3 +130,7 @@ class Tally:
         if self._connection is not None:
             self._connection.close()
         self._store.close()
+
+
+def _held(connection: sa.Connection) -> dict[str, int]:
+    return {row.experiment: row.draws for row in connection.execute(sa.select(draws))}
