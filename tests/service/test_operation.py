@@ -370,6 +370,7 @@ def test_time_goes_on_when_the_clock_is_set_back(serve: Open, tmp_path: Path) ->
         wall[0] += jump
         steady[0] += 1.0
     assert clock() == 1002.0
+    assert Clock(clock(), wall=lambda: wall[0] - 500.0, steady=lambda: steady[0])() == 1002.0
     store = f"sqlite:///{tmp_path}/test.db"
     client = serve(store)
     create(client, response_window=60)

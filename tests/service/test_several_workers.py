@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 
 from dpbandits.service import changes, tokens
 from dpbandits.service.books import ACCEPTED, Ask, Item, Tell
+from dpbandits.service.clock import Clock
 from dpbandits.service.embedded import Control
 from dpbandits.service.problems import problem_of
 from dpbandits.service.shared import _Append
@@ -103,6 +104,23 @@ def test_an_experiment_that_is_begun_at_two_workers_at_once_is_begun_once(
         assert answer.json() == quicker[0].json()
     assert decide(other)["arm"] in ("a", "b")
     assert folded(one)["decisions"] == 1
+
+
+def test_a_worker_whose_machine_is_days_ahead_spoils_nothing(
+    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = postgres.database()
+    right = serve(store)
+    create(right, response_window=60)
+    tokens = [decide(right)["token"] for _ in range(2)]
+    with monkeypatch.context() as patch:
+        days_ahead = (0.0, lambda: time.time() + 2 * 86_400, time.monotonic)
+        patch.setattr(Clock.__init__, "__defaults__", days_ahead)  # the clock of the machine
+        ahead = serve(store)
+        assert respond(ahead, decide(ahead)["token"], 1) == "accepted"
+    assert abs(served(ahead).clock() - served(right).clock()) < 30
+    assert [respond(client, token, 1) for client, token in zip((right, ahead), tokens, strict=True)] == ["accepted"] * 2
+    assert folded(right)["responses"]["used"] == 3
 
 
 def test_two_workers_that_are_asked_at_once_are_both_ready(serve: Open, postgres: Postgres) -> None:

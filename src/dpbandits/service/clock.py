@@ -11,8 +11,9 @@ __all__ = ["Clock"]
 class Clock:
     """Seconds since 1970, by the wall clock at the start and by a steady clock from then on.
 
-    ``not_before`` is the latest time that was stored: after a restart with a clock that was set back, time goes on from
-    there, at its usual pace.
+    Workers on several machines take the same wall clock: where one of them were ahead, it would take the responses to
+    the others' decisions for late. ``not_before`` is the latest time that was stored: after a restart with a clock that
+    was set back, time goes on from there, at its usual pace.
 
     >>> wall, steady = iter([1000.0]), iter([5.0, 6.5])
     >>> Clock(not_before=2000.0, wall=lambda: next(wall), steady=lambda: next(steady))()

@@ -66,6 +66,7 @@ class Service:
         self.valid: dict[str, access.ApiKey] = {}
         self.guarded = False  # whether a key is needed: as soon as one was ever made, even if all are revoked
         self.store = Database(settings.store, synchronous=settings.synchronous)
+        self.clock = Clock(wall=lambda: 0.0)  # until the database is open; it never goes back when that is opened again
         self.planner = Planner()
         self.ready = False
         self.stopping = False
@@ -85,7 +86,8 @@ class Service:
         seen = self.tally.seen()  # before the states: other workers go on meanwhile
         with self.store.opened() as connection, connection.begin():
             latest = connection.execute(sa.select(sa.func.max(states.c.at))).scalar() or 0
-            self.clock = Clock(not_before=latest / 1000)
+            since = max(latest / 1000, self.clock())
+            self.clock = Clock(not_before=since, wall=lambda: self.store.wall(connection))
             self.load(connection)
             self._read_keys(connection)
             for run in list(self.runs.values()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -215,6 +216,12 @@ class Database:
                 if value == "off":
                     return f"PostgreSQL's {setting} is off, and must be on"
         return ""
+
+    def wall(self, connection: Connection) -> float:
+        """The time on the wall, in seconds since 1970: PostgreSQL's, which all workers share, or this machine's."""
+        if self.embedded:
+            return time.time()
+        return float(connection.exec_driver_sql("select extract(epoch from clock_timestamp())").scalar_one())
 
     def close(self) -> None:
         """Close all connections, and let others write."""
