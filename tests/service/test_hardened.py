@@ -461,6 +461,27 @@ def test_one_file_has_one_server_by_whatever_name(embedded: TestClient, tmp_path
         other.open()
 
 
+def test_a_file_with_two_names_is_refused(embedded: TestClient, tmp_path: Path) -> None:
+    create(embedded)
+    (tmp_path / "link.db").hardlink_to(tmp_path / "test.db")
+    given: dict[str, Any] = {"keys": tmp_path / "keys", "tally": f"sqlite:///{tmp_path}/tally", "port": 0}
+    other = ServerSettings.read(store=f"sqlite:///{tmp_path}/link.db", **given)
+    assert "store must be a file of one name" in check(other)[0]
+    with pytest.raises(InputError, match="hard links"):
+        Service(other).open()
+    assert decide(embedded)["token"]
+
+
+@pytest.mark.parametrize(
+    "path", ["file:t.db?uri=true", "file:m?mode=memory&cache=shared&uri=true", "t.db?mode=memory&uri=true", "file:t.db"]
+)
+@pytest.mark.parametrize("setting", ["store", "tally"])
+def test_a_database_by_a_uri_of_sqlite_is_refused(tmp_path: Path, setting: str, path: str) -> None:
+    given = {"store": f"sqlite:///{tmp_path}/db", "tally": f"sqlite:///{tmp_path}/tally", setting: f"sqlite:///{path}"}
+    wrong = check(ServerSettings.read(**given, keys=tmp_path / "keys", port=0))
+    assert f"{setting} must be sqlite:///FILE with a plain path" in wrong[0]
+
+
 def test_a_state_that_somebody_else_wrote_is_not_overwritten(embedded: TestClient) -> None:
     create(embedded)
     with served(embedded).store.engine.begin() as connection:

@@ -17,11 +17,14 @@ from calls import create, decide, folded, read, reward, served
 from postgres import Postgres
 from starlette.testclient import TestClient
 
+from dpbandits.errors import InputError
+from dpbandits.service.store import Database
 from dpbandits.service.tables import states
 from dpbandits.service.tally import RETRY, Tally
 from dpbandits.service.writer import Untallied
 
 Open = Callable[..., TestClient]
+NONE = Database("sqlite://")  # where a tally stands alone
 
 
 @contextmanager
@@ -102,7 +105,7 @@ def test_all_that_was_counted_is_in_one_file(embedded: TestClient, tmp_path: Pat
     assert reward(embedded, decide(embedded)["token"], 1) == "accepted"
     shutil.copy(tmp_path / "tally", tmp_path / "copy")
     assert {path.name for path in tmp_path.glob("tally*")} == {"tally"}
-    copied = Tally(f"sqlite:///{tmp_path}/copy")
+    copied = Tally(f"sqlite:///{tmp_path}/copy", served(embedded).store)
     assert list(copied.seen().values()) == [1]
     copied.close()
 
@@ -115,7 +118,7 @@ def test_a_tally_with_a_log_of_an_earlier_version_is_taken_over(tmp_path: Path) 
         old.commit()
         for end in ("", "-wal"):  # as a server leaves them that is killed
             shutil.copy(tmp_path / f"old{end}", tmp_path / f"tally{end}")
-    tally = Tally(f"sqlite:///{tmp_path}/tally")
+    tally = Tally(f"sqlite:///{tmp_path}/tally", NONE)
     assert tally.seen() == {"shop@1": 7}
     assert {path.name for path in tmp_path.glob("tally*")} == {"tally"}
     tally.close()
@@ -181,7 +184,7 @@ def test_a_worker_that_reads_fewer_draws_than_it_has_counted_halts(serve: Open, 
 
 def test_a_tally_that_hangs_is_given_up(postgres: Postgres) -> None:
     store = postgres.database()
-    tally = Tally(store)
+    tally = Tally(store, NONE)
     tally.probe()
     with psycopg.connect(store) as other:
         other.execute("lock table dpbandits_draws in access exclusive mode")
@@ -197,12 +200,18 @@ def test_a_tally_that_hangs_is_given_up(postgres: Postgres) -> None:
 def test_several_make_the_table_of_a_tally_at_once(postgres: Postgres) -> None:
     store = postgres.database()
     with ThreadPoolExecutor(8) as threads:
-        for tally in threads.map(Tally, [store] * 8):
+        for tally in threads.map(Tally, [store] * 8, [NONE] * 8):
             tally.close()
 
 
-def test_a_tally_in_memory_is_none(serve: Open, tmp_path: Path) -> None:
-    client = serve(f"sqlite:///{tmp_path}/test.db", tally="sqlite://")
+def test_a_tally_in_the_store_is_refused(serve: Open, store: str) -> None:
+    with pytest.raises(InputError, match="tally must be another database than the store"):
+        serve(store, tally=store)
+
+
+@pytest.mark.parametrize("tally", ["sqlite://", "sqlite:///:memory:"])
+def test_a_tally_in_memory_is_none(serve: Open, tmp_path: Path, tally: str) -> None:
+    client = serve(f"sqlite:///{tmp_path}/test.db", tally=tally)
     asked = {"name": "shop", "arms": ["a", "b"], "policy": "adap-ucb", "epsilon": "1"}
     refused = client.post("/v1/experiments", json=asked)
     assert refused.status_code == 422

@@ -80,7 +80,7 @@ class Service:
         self.store.lock()
         self.store.migrate()
         self._open_keys()
-        self.tally = Tally(self.settings.tally)
+        self.tally = Tally(self.settings.tally, self.store)
         self.lasting = self.store.durable or self.tally.durable
         self.rotate_if_due()
         seen = self.tally.seen()  # before the states: other workers go on meanwhile

@@ -66,10 +66,13 @@ class Database:
         self.embedded = parsed.get_backend_name() == "sqlite"
         if not self.embedded and parsed.get_backend_name() != "postgresql":
             raise InputError(name, f"must be sqlite:///FILE or postgresql://..., got '{parsed.render_as_string()}'")
+        file = parsed.database if self.embedded and parsed.database != ":memory:" else None
+        if self.embedded and (parsed.query or (file or "").startswith("file:")):
+            raise InputError(name, f"must be sqlite:///FILE with a plain path, without file: and options, got '{url}'")
         if synchronous not in SYNCHRONOUS:
             raise InputError("synchronous", f"must be one of {', '.join(SYNCHRONOUS)}, got '{synchronous}'")
         self.url = parsed if self.embedded else parsed.set(drivername="postgresql+psycopg")
-        self.path = Path(parsed.database).resolve() if self.embedded and parsed.database else None
+        self.path = Path(file).resolve() if file else None
         self.synchronous, self._journal = synchronous, journal
         self._patience = patience  # seconds, where it is to answer or fail soon
         self._lock: int | None = None
@@ -179,6 +182,7 @@ class Database:
             # Only a new file is opened: to close an existing one would end SQLite's own locks on it, in this process.
             with suppress(OSError):  # it exists; or the driver says what is wrong
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            self._refuse_links(self.path)
         try:
             connection = self.engine.connect()
         except DatabaseError as error:
@@ -186,6 +190,15 @@ class Database:
             raise InputError(self.name, f"cannot be opened: {where}: {str(error.orig).strip()}") from None
         with connection:
             yield connection
+
+    def _refuse_links(self, path: Path) -> None:
+        """SQLite keeps its log by the name of the file: by two names, two processes would not see each other's."""
+        if path.exists() and path.stat().st_nlink > 1:
+            raise InputError(
+                self.name,
+                f"must be a file of one name, and this one has hard links: {path}; "
+                "another server may use it by the other name: delete the links, or copy the file and serve the copy",
+            )
 
     def reached(self) -> None:
         """Refuse what cannot be opened, or a new file in a folder that is not there. No file is made."""

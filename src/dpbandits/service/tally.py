@@ -9,8 +9,10 @@ import time
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
+from dpbandits.errors import InputError
 from dpbandits.service.books import LiveRun
 from dpbandits.service.store import Database, discard
+from dpbandits.service.tables import METADATA as STORE
 from dpbandits.service.writer import Untallied
 
 __all__ = ["Tally", "database"]
@@ -19,6 +21,8 @@ PATIENCE = 2  # seconds to wait for an answer: everybody waits for it
 MAKING = 0x6470_6262  # the number of PostgreSQL's advisory lock under which the table is made
 RETRY = 1.0  # seconds between two tries where the tally cannot be written
 PROBED = "\nprobe"  # the name under which a probe is stored; no experiment can have it
+
+INSIDE = "must be another database than the store: an old copy of the store would bring its own tally along"
 
 LOST = (DBAPIError, TimeoutError, OSError)
 
@@ -31,13 +35,16 @@ draws = sa.Table(
 )
 
 
-def database(url: str) -> Database:
-    """Where draws are counted.
+def database(url: str, store: Database) -> Database:
+    """Where draws are counted, outside the store.
 
     A file of SQLite has no log beside it: all that was counted is in the one file, and every write reads that file. If
     an earlier version has left a log, it is written back.
     """
-    return Database(url, name="tally", synchronous="extra", journal="delete", patience=PATIENCE)
+    made = Database(url, name="tally", synchronous="extra", journal="delete", patience=PATIENCE)
+    if made.path is not None and made.path == store.path:
+        raise InputError("tally", INSIDE)
+    return made
 
 
 class Tally:
@@ -47,16 +54,25 @@ class Tally:
     database may be ahead of the tally after a crash, and is behind it only if it is an old copy.
     """
 
-    def __init__(self, url: str) -> None:
-        self._store = database(url)
-        with self._store.opened() as connection, connection.begin():
-            if not self._store.embedded:
-                connection.execute(sa.text("select pg_advisory_xact_lock(:n)"), {"n": MAKING})
-            METADATA.create_all(connection)
+    def __init__(self, url: str, store: Database) -> None:
+        self._store = database(url, store)
+        try:
+            self._make()
+        except BaseException:
+            self._store.close()
+            raise
         self._file = self._found()
         self._connection: sa.Connection | None = None
         self._counted: dict[str, int] = {}
         self._guard, self._retry = threading.Lock(), 0.0
+
+    def _make(self) -> None:
+        with self._store.opened() as connection, connection.begin():
+            if not self._store.embedded:
+                connection.execute(sa.text("select pg_advisory_xact_lock(:n)"), {"n": MAKING})
+            if set(STORE.tables).issubset(sa.inspect(connection).get_table_names()):  # by whatever address
+                raise InputError("tally", INSIDE)
+            METADATA.create_all(connection)
 
     @property
     def durable(self) -> str:
