@@ -15,9 +15,10 @@ import pytest
 from calls import create, decide, read, served
 from starlette.testclient import TestClient
 
-from dpbandits.service import export
+from dpbandits.service import access, export
 from dpbandits.service.control import _csv, _shown
 from dpbandits.service.export import pages
+from dpbandits.service.problems import Refusal
 from dpbandits.service.service import EXPORTS
 
 
@@ -75,7 +76,7 @@ def test_exports_are_made_page_by_page(embedded: TestClient, monkeypatch: pytest
     assert [line.split(",")[0] for line in lines[1:]] == leased
 
 
-def test_an_export_ends_when_its_key_is_revoked(embedded: TestClient) -> None:
+def test_a_csv_breaks_off_when_its_key_is_revoked(embedded: TestClient) -> None:
     create(embedded)
     decide(embedded)
     service = served(embedded)
@@ -86,7 +87,29 @@ def test_an_export_ends_when_its_key_is_revoked(embedded: TestClient) -> None:
 
     assert len(asyncio.run(parts(None))) == 2
     service.guarded = True
-    assert asyncio.run(parts("revoked")) == []
+    service.valid["read"] = access.ApiKey("read", "", "read", "", 0, None)
+    assert len(asyncio.run(parts("read"))) == 2
+    for key in ("revoked", None):
+        with pytest.raises(Refusal, match="revoked"):
+            asyncio.run(parts(key))
+
+
+def test_a_parquet_file_is_not_made_for_a_key_that_is_revoked_while_it_waits(embedded: TestClient) -> None:
+    create(embedded)
+    decide(embedded)
+    service = served(embedded)
+    assert embedded.portal is not None
+    for _ in range(EXPORTS):  # others are made
+        embedded.portal.call(service.exporting.acquire)
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(embedded.get, "/v1/experiments/shop/export.parquet")
+        while not service.exporting._waiters:
+            time.sleep(0.01)
+        service.guarded = True  # as if its key was revoked meanwhile
+        for _ in range(EXPORTS):
+            embedded.portal.call(service.exporting.release)
+        answer = waits.result(60)
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
 
 
 def test_an_export_goes_on_when_an_arm_is_added(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

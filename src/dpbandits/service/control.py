@@ -7,7 +7,7 @@ import gzip
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import structlog
@@ -43,6 +43,7 @@ log = structlog.get_logger("dpbandits")
 Name = Annotated[str, Path(pattern=f"^{NAME.pattern}$")]
 ONE = "/v1/experiments/{name:experiment}"
 After = Annotated[int, Query(ge=0, le=2**53)]
+Part = TypeVar("Part")
 Limit = Annotated[int, Query(ge=1, le=10_000)]
 
 
@@ -217,12 +218,14 @@ def _reading(api: FastAPI, service: Service) -> None:
         },
     )
     async def export_parquet(name: Name, request: Request) -> Response:
-        number = (await service.look_up(name)).experiment.id
+        number, key = (await service.look_up(name)).experiment.id, _key(request)
         async with service.exporting:
             if await request.is_disconnected():  # while it waited: nobody would read it
                 return Response(status_code=400)
-            file = await asyncio.to_thread(as_parquet, pages(lambda: _shown(service, number)))
-        return StreamingResponse(in_pieces(file), media_type="application/vnd.apache.parquet")
+            lines = _admitted(service, key, pages(lambda: _shown(service, number)))
+            file = await asyncio.to_thread(as_parquet, lines)
+        pieces = _admitted(service, key, in_pieces(file))
+        return StreamingResponse(pieces, media_type="application/vnd.apache.parquet")
 
     @api.get(
         f"{ONE}/events",
@@ -343,13 +346,23 @@ def _shown(service: Service, number: int) -> Iterator[tuple[Connection, LiveRun]
 
 async def _csv(service: Service, number: int, key: str | None) -> AsyncIterator[bytes]:
     """Every decision, as CSV. A reader who is slow keeps nobody else from reading."""
-    pieces = as_csv(pages(lambda: _shown(service, number)))
-    while service.admits(key):
+    pieces = _admitted(service, key, as_csv(pages(lambda: _shown(service, number))))
+    while True:
         async with service.sending:
             piece = await asyncio.to_thread(next, pieces, None)
         if piece is None:
             return
         yield piece
+
+
+def _admitted(service: Service, key: str | None, parts: Iterator[Part]) -> Iterator[Part]:
+    """The parts, as long as the key is valid. Then the answer breaks off: nobody must take what came for the whole."""
+    while service.admits(key):
+        part = next(parts, None)
+        if part is None:
+            return
+        yield part
+    raise Refusal(401, "the API key was revoked meanwhile", headers={"www-authenticate": "Bearer"})
 
 
 def _operation(api: FastAPI, service: Service) -> None:

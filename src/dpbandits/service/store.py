@@ -197,7 +197,7 @@ class Database:
             raise InputError(
                 self.name,
                 f"must be a file of one name, and this one has hard links: {path}; "
-                "another server may use it by the other name: delete the links, or copy the file and serve the copy",
+                "another server may use it by another name: delete the other names",
             )
 
     def reached(self) -> None:
