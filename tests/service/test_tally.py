@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -18,6 +19,8 @@ from postgres import Postgres
 from starlette.testclient import TestClient
 
 from dpbandits.errors import InputError
+from dpbandits.service.books import Ask, Made
+from dpbandits.service.shared import _Append
 from dpbandits.service.store import Database
 from dpbandits.service.tables import states
 from dpbandits.service.tally import RETRY, Tally
@@ -180,6 +183,33 @@ def test_a_worker_that_reads_fewer_draws_than_it_has_counted_halts(serve: Open, 
     assert client.get("/v1/experiments/shop/ledger").status_code == 503
     assert client.get("/v1/experiments/shop").json()["status"] == "halted"
     read(client, "ledger")
+
+
+def test_a_decision_that_another_worker_made_by_a_later_draw_is_shown_once_that_is_counted(
+    serve: Open, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one draws and decides after this one has looked what was folded."""
+    store = postgres.database()
+    one, other = serve(store), serve(store, tally=f"sqlite:///{tmp_path}/other")
+    create(one, policy="adap-ucb")
+    token = decide(other)["token"]
+    folder = served(other)._folder
+    assert folder is not None
+    folder.stop()
+    quicker: list[Any] = []
+    plain = _Append.ask_all
+
+    def late(work: _Append, asks: list[Ask]) -> list[list[Made]]:
+        if work.books is served(other).books and not quicker:
+            assert reward(one, token, 1) == "accepted"
+            folded(one)
+            quicker.append(decide(one, decision="order-1"))
+        return plain(work, asks)
+
+    monkeypatch.setattr(_Append, "ask_all", late)
+    assert decide(other, decision="order-1") == quicker[0]
+    assert quicker[0]["version"] == 1
+    assert list(served(other).tally.seen().values()) == [1]
 
 
 def test_a_tally_that_hangs_is_given_up(postgres: Postgres) -> None:

@@ -172,7 +172,11 @@ class Shared:
             decided = work.ask_all(asks)
             told = work.tell_all([item for job in tells for item in job.items])
             rows.write(cursor, embedded=False)
-            answers = work.shown(asks, decided)
+            stored = work.stored(asks)  # another worker may have been quicker, and may have decided by a later draw
+            later = {made.experiment for rows in stored.values() for made in rows if work.is_behind(made)}
+            if later:
+                work.runs |= self.catch_up(connection, cursor, sorted(later))
+            answers = work.shown(asks, decided, stored)
         self.appended()
         self.metrics.count(rows, work.runs)
         return self._in_order(jobs, answers, told)
@@ -239,9 +243,15 @@ class _Append:
             found.setdefault((made.experiment, made.decision), []).append(made)
         return found
 
-    def shown(self, asks: list[Ask], decided: list[list[Made]]) -> list[bytes | Refusal]:
-        """The answers. Where a client chose the name, what is stored counts: another worker may have been quicker."""
-        stored = self.stored(asks)
+    def is_behind(self, made: Made) -> bool:
+        """Whether a decision follows from releases, or is for an arm, that this worker does not know of yet."""
+        run = self.runs[made.experiment]
+        return made.version > run.state.version or made.arm >= len(run.experiment.arms)
+
+    def shown(
+        self, asks: list[Ask], decided: list[list[Made]], stored: dict[tuple[int, str], list[Made]]
+    ) -> list[bytes | Refusal]:
+        """The answers. Where a client chose the name, what is stored counts."""
         answers: list[bytes | Refusal] = []
         for ask, made in zip(asks, decided, strict=True):
             kept = made if ask.decision is None else stored.get((ask.experiment, ask.decision), [])
