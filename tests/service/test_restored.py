@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy as sa
-from calls import create, decide, folded, respond, served
+from calls import create, decide, folded, respond, reward, served
 from postgres import Postgres
 from starlette.testclient import TestClient
 
-from dpbandits.service import access
+from dpbandits.service import access, app
 from dpbandits.service.tables import answers, api_keys, decisions, experiments, states
 
 Open = Callable[..., TestClient]
@@ -115,3 +122,56 @@ def test_a_slow_look_drops_no_experiment_that_was_begun_after_it(
     monkeypatch.setattr(service.store.readers, "connect", slow)
     service._load_new()
     assert list(service.names) == ["shop"]
+
+
+WAITS = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+
+
+def test_a_halt_keeps_a_change_that_is_made_at_the_same_time(serve: Open, postgres: Postgres) -> None:
+    store = postgres.database()
+    client = serve(store)
+    create(client, policy="adap-ucb")
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    folded(client)
+    service = served(client)
+    number = service.find("shop").experiment.id
+    assert service._folder is not None
+    service._folder.stop()
+    with service.store.engine.begin() as connection:
+        connection.execute(sa.update(states).values(draws=0))  # as in an old copy
+    with psycopg.connect(store) as other, psycopg.connect(store, autocommit=True) as watch, ThreadPoolExecutor(1) as at:
+        other.execute("select from states for update")
+        other.execute("update experiments set revision = revision + 1, paused = '[2]'")
+        halted = at.submit(service.halt_restored, number)
+        deadline = time.monotonic() + 60
+        while watch.execute(WAITS).fetchone() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        other.commit()
+        halted.result(60)
+    found = client.get("/v1/experiments/shop").json()
+    assert (found["status"], found["paused_arms"]) == ("halted", ["blue"])
+
+
+def test_an_app_that_is_started_again_serves_what_the_database_has(tmp_path: Path) -> None:
+    file = tmp_path / "test.db"
+    made = app(store=f"sqlite:///{file}", keys=tmp_path / "keys", tally=f"sqlite:///{tmp_path}/tally")
+
+    def started() -> TestClient:
+        return TestClient(made, base_url="http://test")
+
+    with started() as client:
+        create(client)
+        create(client, "other")
+    shutil.copy(file, tmp_path / "copy")
+    with started() as client:
+        create(client, "later")
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("update states set state = x'00' where experiment = (select min(id) from experiments)")
+    with started() as client:
+        codes = [client.post(f"/v1/experiments/{name}/decisions").status_code for name in ("shop", "other", "later")]
+        assert sorted(codes) == [200, 200, 503]
+    shutil.copy(tmp_path / "copy", file)
+    with started() as client:
+        assert decide(client)["token"]
+        assert decide(client, "other")["token"]
+        assert client.post("/v1/experiments/later/decisions").status_code == 404

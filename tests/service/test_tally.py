@@ -212,6 +212,15 @@ def test_a_decision_that_another_worker_made_by_a_later_draw_is_shown_once_that_
     assert list(served(other).tally.seen().values()) == [1]
 
 
+def test_what_was_counted_never_goes_back(embedded: TestClient) -> None:
+    """Two threads have looked before either has counted, and the one with more draws is quicker."""
+    create(embedded, policy="adap-ucb")
+    tally, run = served(embedded).tally, served(embedded).names["shop"]
+    tally._count(run.experiment.tallied, 7)
+    tally._count(run.experiment.tallied, 6)
+    assert tally.counted(run) == 7
+
+
 def test_a_tally_that_hangs_is_given_up(postgres: Postgres) -> None:
     store = postgres.database()
     tally = Tally(store, NONE)

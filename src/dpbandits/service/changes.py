@@ -25,7 +25,7 @@ from dpbandits.service.writer import Unavailable
 if TYPE_CHECKING:
     from dpbandits.service.service import Service
 
-__all__ = ["change", "create", "write"]
+__all__ = ["change", "create", "locked", "write"]
 
 
 async def create(service: Service, asked: Settings, who: str, key: str | None) -> dict[str, Any]:
@@ -105,7 +105,7 @@ async def change(
     later: list[Callable[[], None]] = []
 
     def act(connection: Connection) -> dict[str, Any]:
-        current = _locked(service, connection, run.experiment.id)
+        current = locked(service, connection, run.experiment.id)
         fields = how(current)
         later.append(write(service, connection, current, who, action, fields.pop("detail", {}), **fields))
         return _renewed(service, current, fields)[0].to_json()
@@ -113,7 +113,7 @@ async def change(
     return await service.writer.submit(Control(act, lambda: later[0]()))
 
 
-def _locked(service: Service, connection: Connection, number: int) -> LiveRun:
+def locked(service: Service, connection: Connection, number: int) -> LiveRun:
     """An experiment as it is stored; nobody else changes it until the transaction ends.
 
     With several workers, the copy in memory has decisions that are not folded yet. They must not be stored with it: the

@@ -76,7 +76,9 @@ class Service:
         self._tasks: list[asyncio.Task[None]] = []
 
     def open(self) -> None:
-        """Open and check everything; raises what is wrong."""
+        """Open and check everything; raises what is wrong. Nothing is left of an earlier start."""
+        for held in (self.runs, self.names, self.aside):
+            held.clear()
         self.store.lock()
         self.store.migrate()
         self._open_keys()
@@ -90,9 +92,9 @@ class Service:
             self.clock = Clock(not_before=since, wall=lambda: self.store.wall(connection))
             self.load(connection)
             self._read_keys(connection)
-            for run in list(self.runs.values()):
-                if run.experiment.active and seen.get(run.experiment.tallied, 0) > run.draws:
-                    self._halt(connection, run)
+            for number, run in sorted(self.runs.items()):  # other workers that start lock them in the same order
+                if _restored(run, seen):
+                    self._halt(connection, number, seen)
                 else:
                     self.tally.count(run)  # the last process may have been killed before it did
         drawn = [
@@ -312,18 +314,18 @@ class Service:
         self.runs[run.experiment.id] = run
         self.names[run.experiment.name] = run
 
-    def _halt(self, connection: Connection, run: LiveRun) -> None:
-        """Stop an experiment of which noise was drawn that this database does not know of."""
-        changes.write(self, connection, run, "dpbandits", "halt", {"reason": RESTORED}, status="halted")()
-        log.error("halted", experiment=run.experiment.name, reason=RESTORED)
+    def _halt(self, connection: Connection, number: int, seen: dict[str, int]) -> None:
+        """Stop an experiment if noise was drawn of it that this database does not know of."""
+        run = changes.locked(self, connection, number)
+        if _restored(run, seen):
+            changes.write(self, connection, run, "dpbandits", "halt", {"reason": RESTORED}, status="halted")()
+            log.error("halted", experiment=run.experiment.name, reason=RESTORED)
 
     def halt_restored(self, number: int) -> None:
         """Stop an experiment if its database was put back while this server ran."""
         seen = self.tally.seen()  # before the state: other workers go on meanwhile
-        with self.store.opened() as connection, connection.begin():
-            run = self.stored(connection, number)
-            if run.experiment.active and seen.get(run.experiment.tallied, 0) > run.draws:
-                self._halt(connection, run)
+        with self.store.engine.begin() as connection:
+            self._halt(connection, number, seen)
 
     def find(self, name: str) -> LiveRun:
         """The experiment of this name."""
@@ -385,6 +387,11 @@ def fit(keys: Keyring, connection: Connection) -> None:
             return
     if wrong is not None:
         raise wrong
+
+
+def _restored(run: LiveRun, seen: dict[str, int]) -> bool:
+    """Whether more draws were counted than an active experiment knows of: its database is an old copy."""
+    return run.experiment.active and seen.get(run.experiment.tallied, 0) > run.draws
 
 
 def _all(only: int | None) -> sa.Select[Any]:

@@ -116,7 +116,7 @@ class Tally:
                 self._connection = None
                 self._retry = time.monotonic() + RETRY
                 raise Untallied(f"the tally cannot be written: {type(error).__name__}") from None
-            self._counted[name] = drawn
+            self._counted[name] = max(drawn, self._counted.get(name, 0))  # another thread may have counted more
 
     def _write(self, name: str, drawn: int) -> None:
         if self._found() != self._file:
