@@ -106,6 +106,52 @@ def test_what_is_read_of_an_experiment_that_the_database_lacks_is_refused(client
     assert client.get(f"/v1/experiments/shop/{path}").status_code in (404, 503)
 
 
+def test_while_the_tables_are_away_all_are_asked_to_try_again(serve: Open, postgres: Postgres) -> None:
+    client = serve(postgres.database())
+    create(client)
+    token = decide(client)["token"]
+    folded(client)
+    with served(client).store.engine.begin() as connection:
+        connection.execute(sa.text("alter schema public rename to away"))
+        connection.execute(sa.text("create schema public"))
+    asked = [
+        client.post("/v1/experiments/shop/decisions"),
+        client.post("/v1/experiments/nothing/decisions"),
+        *(client.post("/v1/responses", json={"token": text, "response": 1}) for text in (token, "x")),
+        *(client.get(path) for path in ("/v1/experiments", "/v1/overview", "/readyz")),
+        *(client.get(f"/v1/experiments/shop/{what}") for what in ("summary", "export.csv", "export.parquet")),
+        client.patch("/v1/experiments/shop", json={"status": "paused"}),
+    ]
+    assert [answer.status_code for answer in asked] == [503] * len(asked)
+    with served(client).store.engine.begin() as connection:
+        connection.execute(sa.text("drop schema public"))
+        connection.execute(sa.text("alter schema away rename to public"))
+    assert respond(client, token, 1) == "accepted"
+
+
+def test_an_old_copy_that_is_noticed_while_no_connection_can_be_had_is_no_fault_of_the_client(
+    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = serve(postgres.database())
+    create(client, policy="adap-ucb")
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    folded(client)
+    service = served(client)
+    assert service._folder is not None
+    service._folder.stop()
+    with service.store.engine.begin() as connection:
+        connection.execute(sa.update(states).values(draws=0, changed=0))
+
+    def full() -> None:
+        raise sa.exc.OperationalError("", {}, psycopg.OperationalError("too many clients"))
+
+    for how in ("begin", "connect"):
+        monkeypatch.setattr(service.store.engine, how, full)
+    for answer in (client.post("/v1/experiments/shop/decisions"), client.get("/v1/experiments/shop/ledger")):
+        assert answer.status_code == 503
+        assert "too many" not in answer.text
+
+
 def test_a_slow_look_drops_no_experiment_that_was_begun_after_it(
     serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -121,6 +122,22 @@ def test_a_worker_whose_machine_is_days_ahead_spoils_nothing(
     assert abs(served(ahead).clock() - served(right).clock()) < 30
     assert [respond(client, token, 1) for client, token in zip((right, ahead), tokens, strict=True)] == ["accepted"] * 2
     assert folded(right)["responses"]["used"] == 3
+
+
+def test_while_the_file_of_secrets_is_away_a_token_that_may_be_of_a_new_key_is_to_be_sent_again(
+    serve: Open, postgres: Postgres, tmp_path: Path
+) -> None:
+    client = serve(postgres.database())
+    create(client)
+    token = decide(client)["token"]
+    (tmp_path / "keys").rename(tmp_path / "away")
+    sent = [{"token": text, "response": 1} for text in (token, "x")]
+    assert client.post("/v1/responses", json=sent).status_code == 503
+    assert client.get("/v1/experiments").status_code == 200
+    assert client.get("/v1/experiments/nothing").status_code == 404
+    (tmp_path / "away").rename(tmp_path / "keys")
+    said = client.post("/v1/responses", json=sent).json()
+    assert [one["status"] for one in said] == ["accepted", "unknown"]
 
 
 def test_two_workers_that_are_asked_at_once_are_both_ready(serve: Open, postgres: Postgres) -> None:

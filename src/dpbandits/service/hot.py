@@ -118,7 +118,7 @@ async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int,
     bodies = sent if many else [sent]
     read = _items(service, bodies, rewards)
     if not service.store.embedded and FORGED in read:
-        await service.look_again()  # another worker may just have made the experiment, or a new token key
+        await service.look_for_tokens()  # another worker may just have made the experiment, or a new token key
         read = _items(service, bodies, rewards)
     items = [one for one in read if type(one) is Item]
     outcomes: list[Outcome] = await service.writer.submit(Tell(items, rewards)) if items else []

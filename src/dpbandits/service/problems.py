@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from pydantic_core import PydanticSerializationError
-from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError, TimeoutError
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError, ProgrammingError, TimeoutError
 
 from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment
@@ -17,8 +17,8 @@ __all__ = ["MEDIA_TYPE", "Refusal", "not_loaded", "not_running", "problem_of"]
 
 MEDIA_TYPE = "application/problem+json"
 
-#: What SQLAlchemy raises where the database does not answer.
-AWAY = (OperationalError, InterfaceError, TimeoutError)
+#: What SQLAlchemy raises where the database does not answer, or its tables are not there, as while it is restored.
+AWAY = (OperationalError, InterfaceError, ProgrammingError, TimeoutError)
 
 
 class Refusal(Exception):  # noqa: N818  # an answer, and no failure
@@ -75,7 +75,9 @@ def problem_of(error: Exception) -> Refusal:
             503, "nothing was stored: the database cannot be written; try again", headers={"retry-after": "5"}
         )
     if isinstance(error, AWAY):
-        return Refusal(503, "the database cannot be reached; try again", headers={"retry-after": "5"})
+        return Refusal(
+            503, "the database cannot be reached, or its tables are not there; try again", headers={"retry-after": "5"}
+        )
     if isinstance(error, IntegrityError):
         return Refusal(409, "nothing was stored: another request has just stored the same; look at what is there")
     if isinstance(error, UnicodeEncodeError | PydanticSerializationError):

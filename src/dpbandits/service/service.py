@@ -347,8 +347,15 @@ class Service:
         async with self._looking:
             await asyncio.to_thread(self._load_new)
 
+    async def look_for_tokens(self) -> None:
+        """Read the token keys, too, that others have made: without them nobody knows whose a token is."""
+        try:
+            await asyncio.to_thread(self._reread_secrets)
+        except (OSError, InputError) as error:
+            raise Unavailable(f"the keys cannot be read: {type(error).__name__}") from None
+        await self.look_again()
+
     def _load_new(self) -> None:
-        self._reread_secrets()
         known = dict(self.runs)  # first: what others begin from now on may not be in what is read
         with self.store.readers.connect() as connection:
             found = connection.execute(_all(None).with_only_columns(experiments.c.id, experiments.c.revision)).all()
