@@ -41,6 +41,7 @@ __all__ = [
     "Outcome",
     "Tell",
     "choose",
+    "fallback",
     "foldable",
     "new_decision",
     "said_again",
@@ -215,16 +216,17 @@ def choose(
     while item < number:
         quiet = silent or state.over  # a lease may go beyond the rounds that a policy is made for
         found = _pick(run, state, ask.person, quiet, now, noise, choices), quiet
+        count = 1
         if found != alike:
             if alike is not None:
                 rows.append(_row(run, name, ask, first, item - first, *alike, made, version, person))
             alike, first = found, item
         elif not (experiment.special or quiet):  # the first of a stint may be by chance, and the others are as it
-            item += state.decide_alike(*found[0][:2], int(min(number - item - 1, state.left)), now)
-        item += 1
+            count += state.decide_alike(*found[0][:2], int(min(number - item - 1, state.left)), now)
+        item += count
+        state.served += count  # now: the next of this lease may be beyond burn_in
     assert alike is not None
     rows.append(_row(run, name, ask, first, number - first, *alike, made, version, person))
-    state.served += number
     return rows
 
 
@@ -263,68 +265,53 @@ def _row(
 def _pick(
     run: LiveRun, state: LiveState, person: bytes, silent: bool, now: float, noise: Any, choices: Choices
 ) -> tuple[int, int, int, float | None]:
-    """(arm, stint, kind, propensity) of one decision."""
+    """(arm, stint, kind, propensity) of one decision.
+
+    The propensity is the probability of the arm given all that was settled before this decision's own lot was drawn:
+    what the policy had been told, which arms are paused, and whether the user is held out. It is None where the policy
+    draws lots itself: it does not say with which odds.
+    """
     experiment = run.experiment
     choices.used = False
     if not (experiment.special or silent):
         arm, stint = state.decide(now, noise, choices)
         return arm, stint, POLICY, None if choices.used else 1.0
-    if experiment.holdout > 0.0:
-        share = run_share(experiment, person)
-        if share < experiment.holdout:
-            return experiment.baseline or 0, 0, HOLDOUT, _propensity(experiment, experiment.baseline or 0, None, 1.0)
+    instead = fallback(experiment)
+    if experiment.holdout > 0.0 and run_share(experiment, person) < experiment.holdout:
+        return instead, 0, HOLDOUT if instead == experiment.baseline else REPLACED, 1.0
+    if experiment.shadow:
+        arm, stint = (-1, 0) if silent else state.decide(now, noise, choices)
+        return (arm, stint, POLICY, 1.0) if arm == instead else (instead, 0, SHADOW, 1.0)
     if silent:
-        arm = state.peek(now, noise, choices)
-        if arm in experiment.paused or experiment.shadow:
-            arm = _instead(experiment)
-        return arm, 0, POLICY, None
-    open_arms = [arm for arm in range(len(experiment.arms)) if arm not in experiment.paused]
-    by_chance = 1.0 if state.served < experiment.burn_in else experiment.floor * len(experiment.arms)
-    if not experiment.shadow and by_chance > 0.0 and _chance.random() < by_chance:
-        return _by_chance(experiment, state, _chance.choice(open_arms), len(open_arms), by_chance, now, noise, choices)
-    arm, stint = state.decide(now, noise, choices)
-    likely = None if choices.used else arm
-    if experiment.shadow and arm != experiment.baseline:
-        return experiment.baseline or 0, 0, SHADOW, 1.0
-    if arm in experiment.paused:
-        return _instead(experiment), 0, REPLACED, None
-    return arm, stint, POLICY, _propensity(experiment, arm, likely, by_chance, len(open_arms))
+        arm, odds = state.peek(now, noise, choices), None if choices.used else 1.0
+        return (instead, 0, REPLACED, odds) if arm in experiment.paused else (arm, 0, POLICY, odds)
+    return _pick_or_draw(experiment, state, instead, now, noise, choices)
 
 
-def _by_chance(
-    experiment: Experiment,
-    state: LiveState,
-    arm: int,
-    arms: int,
-    by_chance: float,
-    now: float,
-    noise: Any,
-    choices: Choices,
+def _pick_or_draw(
+    experiment: Experiment, state: LiveState, instead: int, now: float, noise: Any, choices: Choices
 ) -> tuple[int, int, int, float | None]:
-    preferred = state.peek(now, noise, choices)
-    likely = None if choices.used else preferred
-    stint = 0
-    if experiment.by_stint:
-        open_arm, open_stint = state.current()
-        stint = open_stint if open_arm == arm else 0
-    if stint or not experiment.by_stint:
-        state.note(arm, stint, now)
-    return arm, stint, RANDOM, _propensity(experiment, arm, likely, by_chance, arms)
+    """By the policy or, for a floor or a burn-in, by chance among the arms that are not paused."""
+    allowed = [arm for arm in range(len(experiment.arms)) if arm not in experiment.paused]
+    by_chance = 1.0 if state.served < experiment.burn_in else experiment.floor * len(experiment.arms)
+    if by_chance > 0.0 and _chance.random() < by_chance:
+        kind, arm, preferred = RANDOM, _chance.choice(allowed), state.peek(now, noise, choices)
+        stint = state.current()[1] if experiment.by_stint and state.current()[0] == arm else 0
+        if stint or not experiment.by_stint:
+            state.note(arm, stint, now)
+    else:
+        kind, (arm, stint) = POLICY, state.decide(now, noise, choices)
+        preferred = arm
+        if arm in experiment.paused:
+            kind, arm, stint = REPLACED, instead, 0
+    if choices.used and by_chance < 1.0:
+        return arm, stint, kind, None
+    preferred = instead if preferred in experiment.paused else preferred
+    return arm, stint, kind, by_chance / len(allowed) + (1.0 - by_chance) * (arm == preferred)
 
 
-def _propensity(
-    experiment: Experiment, arm: int, preferred: int | None, by_chance: float, arms: int = 1
-) -> float | None:
-    """The probability of this arm for this decision; None where the policy draws and does not say with which odds."""
-    if preferred is None and by_chance < 1.0:
-        return None
-    free = by_chance / arms + (1.0 - by_chance) * (arm == preferred)
-    held = experiment.holdout
-    return held * (arm == experiment.baseline) + (1.0 - held) * free
-
-
-def _instead(experiment: Experiment) -> int:
-    """The baseline, or the first arm that is not paused."""
+def fallback(experiment: Experiment) -> int:
+    """The arm of users who get none of the policy's choice: the baseline, or the first that is not paused."""
     if experiment.baseline is not None and experiment.baseline not in experiment.paused:
         return experiment.baseline
     return next((arm for arm in range(len(experiment.arms)) if arm not in experiment.paused), 0)

@@ -40,7 +40,11 @@ _DECISION = {
     "properties": {
         "decision": _TEXT,
         "arm": _TEXT,
-        "propensity": {"type": ["number", "null"]},
+        "propensity": {
+            "type": ["number", "null"],
+            "description": "The probability of this arm, given what the policy had been told, which arms are paused, "
+            "and whether the user is held out; null where the policy draws lots itself.",
+        },
         "version": {"type": "integer"},
         "curator": _CURATOR,
         "token": {"type": ["string", "null"], "description": "Sent back with the response; null: none is taken."},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dpbandits.service.books import fallback
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.state import LiveState
 
@@ -62,8 +63,9 @@ def _status(experiment: Experiment, state: LiveState) -> list[dict[str, Any]]:
 
 def _shadow(experiment: Experiment, state: LiveState) -> dict[str, Any]:
     """A stint is open until a response comes, and there is none to an arm that nobody gets."""
-    text = f"A dry run: everybody gets {experiment.settings.baseline}."
-    waits = experiment.by_stint and state.desk.asked[0] > 0 and state.desk.arm[0] != experiment.baseline
+    given = fallback(experiment)
+    text = f"A dry run: everybody gets {experiment.arms[given]}."
+    waits = experiment.by_stint and state.desk.asked[0] > 0 and state.desk.arm[0] != given
     if not waits:
         return _finding("note", "shadow", text)
     arm = experiment.arms[state.desk.arm[0]]

@@ -140,9 +140,9 @@ class LiveState:
         return most
 
     def peek(self, now: float, noise: Any, choices: Any) -> int:
-        """The arm that the policy would choose, for a user of whom nothing is taken."""
+        """The arm that ``decide`` would choose now; no decision is counted."""
         self.open(now, noise, choices)
-        if self.desk.by_stint or self.over or next(arrays(self.parts["agent"]), None) is not None:
+        if self.desk.asked[0] > 0 or self.desk.by_stint or self.over:
             return int(self.desk.arm[0])
         return int(self.agent.act(self.releases, self.desk.decisions[0] + 1, choices)[0])
 
@@ -151,9 +151,14 @@ class LiveState:
         return (self.desk.arm[0], self.desk.stint[0]) if self.desk.asked[0] > 0 else (-1, 0)
 
     def open(self, now: float, noise: Any, choices: Any) -> None:
-        """Open the next stint now, so that others can hand out its decisions."""
+        """Open the next stint now, so that others can hand out its decisions.
+
+        An agent that remembers nothing is asked with each decision instead: asking it once more changes nothing.
+        """
         self.tick(now, noise)
-        if self.desk.by_stint and self.desk.asked[0] == 0 and not (self.over or self.deputy):
+        if self.desk.asked[0] > 0 or self.over or self.deputy:
+            return
+        if self.desk.by_stint or next(arrays(self.parts["agent"]), None) is not None:
             self.desk.open(self.releases, self.agent, choices)
 
     def note(self, arm: int, stint: int, now: float, count: int = 1) -> None:
