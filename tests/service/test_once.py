@@ -39,6 +39,35 @@ def test_new_answers_beside_old_ones(client: TestClient) -> None:
     assert client.get("/v1/experiments/shop/export.csv").text.count(",used,") == 40
 
 
+def test_a_stored_decision_is_shown_while_none_is_made(client: TestClient) -> None:
+    create(client)
+    first, lease = decide(client, decision="one", user="ann"), decide(client, decision="many", count=3)
+    for change in ({"status": "paused"}, None):
+        if change is None:
+            assert client.post("/v1/experiments/shop:stop").status_code == 200
+        else:
+            assert client.patch("/v1/experiments/shop", json=change).status_code == 200
+        assert decide(client, decision="one", user="ann") == first
+        assert decide(client, decision="many", count=3) == lease
+        for asked in ({}, {"decision": "new"}, {"count": 2}, {"user": "ann"}):
+            answer = client.post("/v1/experiments/shop/decisions", json=asked)
+            assert (answer.status_code, "makes no decisions" in answer.json()["detail"]) == (409, True)
+    assert folded(client)["decisions"] == 4
+
+
+@pytest.mark.parametrize("other", [{"count": 3}, {"count": 1}, {"level": "2"}, {"level": "0"}, {"user": "bob"}])
+def test_the_name_of_a_decision_is_good_for_one_request(client: TestClient, other: dict[str, Any]) -> None:
+    create(client, policy="heldp-ucb-b", levels=["0", "1/2", "2"], options={"epsilon_min": "auto"})
+    for decision, count in (("one", {}), ("many", {"count": 2})):
+        asked = {"decision": decision, "user": "ann", "level": "1/2", **count}
+        first = decide(client, **asked)
+        answer = client.post("/v1/experiments/shop/decisions", json=asked | other)
+        assert (answer.status_code, answer.json()["parameter"]) == (409, "decision")
+        assert f"another {next(iter(other))}" in answer.json()["detail"]
+        assert decide(client, **asked) == first
+    assert folded(client)["decisions"] == 3
+
+
 def test_an_answer_that_fills_the_cap_may_come_again(client: TestClient) -> None:
     create(client, max_responses_per_user=1)
     token, other = (decide(client, user="ann")["token"] for _ in range(2))

@@ -65,6 +65,17 @@ def test_a_change_before_the_fold_counts_no_decision_twice(
     assert (state.decisions, sum(state.desk.out), state.served) == (7, 7, 7)
 
 
+def test_a_worker_decides_by_the_status_that_another_one_has_just_set(serve: Open, postgres: Postgres) -> None:
+    store = postgres.database()
+    one, other = serve(store), serve(store)
+    create(one)
+    decide(other)
+    for status, code in [("paused", 409), ("running", 200)] * 5:
+        assert one.patch("/v1/experiments/shop", json={"status": status}).status_code == 200
+        assert other.post("/v1/experiments/shop/decisions").status_code == code
+    assert folded(one)["decisions"] == 6
+
+
 def test_a_change_that_violates_a_constraint_is_refused_alone(serve: Open, postgres: Postgres) -> None:
     client = serve(postgres.database())
     create(client)

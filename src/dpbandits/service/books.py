@@ -185,10 +185,17 @@ def new_decision(now: int) -> str:
 
 
 def taken(experiment: Experiment, made: Made, ask: Ask) -> Refusal | None:
-    """The answer to somebody who asks for a decision that was made for another user; None to the same one."""
-    if (made.person or b"") == ask.person:
+    """The answer to somebody who asks for a stored decision by another request than the first; None to the same one."""
+    if (made.person or b"") != ask.person:
+        other = "for another user"
+    elif made.lease != ask.count:
+        other = "with another count"
+    elif made.level not in (SILENT, ask.level):  # whatever was asked for: nothing was taken from a user over the cap
+        other = "with another level"
+    else:
         return None
-    return Refusal(409, f"decision is taken: {experiment.name} has one of this name, for another user")
+    text = f"decision is taken: {experiment.name} has one of this name, {other}; send the first request again"
+    return Refusal(409, f"{text}, or choose another name", parameter="decision")
 
 
 def choose(

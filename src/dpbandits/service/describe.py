@@ -62,7 +62,8 @@ _ASKED = {
     "properties": {
         "decision": {
             "anyOf": [{"type": "string", "pattern": "^[A-Za-z0-9._:=~-]{1,200}$"}, {"type": "null"}],
-            "description": "A name of your own: the same name gets the same stored answer.",
+            "description": "A name of your own: the same request again gets the same stored answer, also while the "
+            "experiment is paused or stopped. With another user, level or count it is refused.",
         },
         "user": {**_NULLABLE_TEXT, "description": "Stored as a keyed hash."},
         "level": {**_LEVEL, "description": "This user's own epsilon, where the experiment has levels."},

@@ -262,7 +262,7 @@ class _Work:
             if before:
                 books.tally.count(run)
                 return taken(experiment, before[0], ask) or shown(experiment, before, books.keys)
-        if experiment.status != "running":  # it was paused or stopped meanwhile
+        if experiment.status != "running":
             return not_running(experiment)
         made = choose(
             run, self.state(run), ask, self.full(run, ask.person), rows.now, books.noise, books.choices

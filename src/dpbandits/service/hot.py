@@ -17,7 +17,7 @@ from dpbandits.exact.wire import DECISION
 from dpbandits.service import tokens
 from dpbandits.service.books import SILENT, Ask, Item, Outcome, Tell
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.problems import Refusal, not_loaded, not_running
+from dpbandits.service.problems import Refusal, not_loaded
 from dpbandits.service.service import Service
 
 __all__ = ["CODES", "MOST", "decide", "respond"]
@@ -82,8 +82,6 @@ async def decide(service: Service, name: str, body: bytes) -> bytes:
         raise Refusal(422, text, parameter=field[1][:QUOTED] if field else "body") from None
     except UNREADABLE as error:
         raise Refusal(400, f"the body must be a JSON object: {error!s:.{QUOTED}}") from None
-    if experiment.status != "running":
-        raise not_running(experiment)
     if asked.decision is not None and DECISION.fullmatch(asked.decision) is None:
         raise InputError("decision", "must be 1 to 200 letters, digits or ._:=~- signs")
     if asked.count is not None and not 1 <= asked.count <= MOST:

@@ -223,7 +223,7 @@ class _Append:
             made = stored.get(key) if ask.decision is not None else None
             run = self.runs[ask.experiment]
             if made is None and run.experiment.status != "running":
-                made = []  # another worker has paused or stopped it
+                made = []
             if made is None:
                 cap = run.experiment.cap
                 silent = cap is not None and self.sent.get((ask.experiment, ask.person), 0) >= cap
