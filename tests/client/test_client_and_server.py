@@ -83,11 +83,11 @@ def test_a_cap_a_pause_a_wrong_level_and_no_experiment(server: Server, client: C
     until(lambda: responses(server)["accepted"] == 1)
     capped = client.decide("shop", otherwise=0, user="ann", fallback="red")
     assert (capped.silent, capped.arm in ("red", "green")) == ("cap", True)
-    wrong = client.decide("shop", otherwise=0, level="3", fallback="red")
+    wrong = client.decide("shop", otherwise=0, user="bob", level="3", fallback="red")
     assert (wrong.silent, wrong.arm) == ("refused", "red")
     assert wrong.detail.startswith("422 level is not a setting")
     assert server.call("PATCH", "/v1/experiments/shop", {"status": "paused"})[0] == 200
-    paused = client.decide("shop", otherwise=0, fallback="red")
+    paused = client.decide("shop", otherwise=0, user="bob", fallback="red")
     assert (paused.silent, paused.detail[:3]) == ("refused", "409")
     assert client.decide("none", otherwise=0, fallback="red").silent == "unknown"
 

@@ -52,8 +52,10 @@ def folded(client: TestClient, name: str = "shop") -> dict[str, Any]:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         stored = client.get(f"/v1/experiments/{name}/export.csv").text.count("\n") - 1
+        points = read(client, "series", name)["points"]  # of what is folded
+        counted = sum(one["decisions"] for point in points for one in point["arms"].values())
         found = read(client, "summary", name)
-        if found["responses"]["waiting"] == 0 and found["decisions"] == stored:
+        if found["responses"]["waiting"] == 0 and counted == stored == found["decisions"]:
             return found
         time.sleep(0.02)
     raise AssertionError("it was not folded within a minute")

@@ -178,14 +178,14 @@ def test_one_level_may_be_the_least_that_is_used(refusing: TestClient, level: st
 
 
 def test_over_the_cap_nothing_is_taken(client: TestClient) -> None:
-    create(client, max_responses_per_user=2)
+    create(client, policy="dp-ucb", max_responses_per_user=2)
     early = [decide(client, user="ann") for _ in range(4)]
-    statuses = [respond(client, one["token"], 1) for one in early]
+    statuses = [reward(client, one["token"], 1) for one in early]
     assert statuses == ["accepted", "accepted", "invalid", "invalid"]
     late = decide(client, user="ann")
     assert late["arm"]
     assert late["token"] is None
-    assert respond(client, decide(client, user="bob")["token"], 1) == "accepted"
+    assert reward(client, decide(client, user="bob")["token"], 1) == "accepted"
     found = folded(client)
     assert found["users"]["count"] == 2
     assert found["users"]["epsilon"]["1.0"] == "2"

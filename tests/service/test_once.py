@@ -59,7 +59,7 @@ def test_a_stored_decision_is_shown_while_none_is_made(client: TestClient) -> No
 def test_the_name_of_a_decision_is_good_for_one_request(client: TestClient, other: dict[str, Any]) -> None:
     create(client, policy="heldp-ucb-b", levels=["0", "1/2", "2"], options={"epsilon_min": "auto"})
     for decision, count in (("one", {}), ("many", {"count": 2})):
-        asked = {"decision": decision, "user": "ann", "level": "1/2", **count}
+        asked: dict[str, Any] = {"decision": decision, "user": "ann", "level": "1/2", **count}
         first = decide(client, **asked)
         answer = client.post("/v1/experiments/shop/decisions", json=asked | other)
         assert (answer.status_code, answer.json()["parameter"]) == (409, "decision")
@@ -74,8 +74,9 @@ def test_an_answer_that_fills_the_cap_may_come_again(client: TestClient) -> None
     assert [respond(client, token, response) for response in (1, 1, 0, 1)] == [
         "accepted", "duplicate", "conflict", "duplicate",
     ]  # fmt: skip
-    assert respond(client, other, 1) == "invalid"
-    assert folded(client)["users"]["epsilon"]["1.0"] == "1"
+    assert [respond(client, other, response) for response in (1, 1, 0)] == ["invalid"] * 3
+    found = folded(client)["responses"]
+    assert (found["used"], found["duplicate"], found["refused"], found["missing"]) == (1, 2, 2, 0)
 
 
 def test_no_noise_is_drawn_in_vain(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -293,7 +293,7 @@ export function Spending({ users, cost }: { users: Summary["users"]; cost: numbe
       </div>
       <p class="quiet">
         Epsilons of {whole(users.count)} users, added up.{" "}
-        {cap ? `The cap is ${number(cap)}: ${users.max_responses} responses for each user. The bars end there.` : "There is no cap: set max_responses_per_user in the next experiment."}
+        {cap ? `The cap is ${number(cap)}: ${users.max_responses} responses are taken from each user.` : "There is no cap: set max_responses_per_user in the next experiment."}
       </p>
     </>
   );

@@ -31,6 +31,7 @@ __all__ = [
     "CAPPED",
     "CONFLICT",
     "DUPLICATED",
+    "NOT_TAKEN",
     "SILENT",
     "TOO_LATE",
     "Ask",
@@ -46,6 +47,7 @@ __all__ = [
     "new_decision",
     "said_again",
     "shown",
+    "spends",
     "taken",
 ]  # fmt: skip
 
@@ -150,10 +152,22 @@ CAPPED: Outcome = (
 )
 
 
+#: What is said about an answer that came and was not taken, by what is stored of it. Others are accepted.
+NOT_TAKEN = {"late": TOO_LATE, "refused": CAPPED}
+
+
+def spends(experiment: Experiment, outcome: str) -> bool:
+    """Whether an answer costs its user something.
+
+    In the local model it has left the device, whatever becomes of it. A reward that is not taken is used for nothing.
+    """
+    return experiment.local or outcome not in NOT_TAKEN
+
+
 def said_again(item: Item, outcome: str, response: int | None, digest: bytes | None, recent: Recent) -> Outcome:
     """What is said to somebody who answers a decision that is answered, from what is stored of the first answer."""
-    if outcome == "late":
-        return TOO_LATE
+    if outcome in NOT_TAKEN:
+        return NOT_TAKEN[outcome]
     if item.response is not None:
         other = response != item.response
     else:

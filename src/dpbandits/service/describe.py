@@ -65,7 +65,10 @@ _ASKED = {
             "description": "A name of your own: the same request again gets the same stored answer, also while the "
             "experiment is paused or stopped. With another user, level or count it is refused.",
         },
-        "user": {**_NULLABLE_TEXT, "description": "Stored as a keyed hash."},
+        "user": {
+            **_NULLABLE_TEXT,
+            "description": "Stored as a keyed hash. Required where the experiment has max_responses_per_user.",
+        },
         "level": {**_LEVEL, "description": "This user's own epsilon, where the experiment has levels."},
         "count": {
             "anyOf": [{"type": "integer", "minimum": 1, "maximum": 1000}, {"type": "null"}],

@@ -15,10 +15,8 @@ from sqlalchemy.exc import DBAPIError
 from dpbandits.exact import SystemNoise
 from dpbandits.service.books import (
     ACCEPTED,
-    CAPPED,
-    CONFLICT,
+    NOT_TAKEN,
     SILENT,
-    TOO_LATE,
     Ask,
     Choices,
     Item,
@@ -30,6 +28,7 @@ from dpbandits.service.books import (
     foldable,
     said_again,
     shown,
+    spends,
     taken,
 )  # fmt: skip
 from dpbandits.service.clock import Clock
@@ -42,8 +41,6 @@ from dpbandits.service.rows import (
     ANSWERED,
     DECIDED,
     DECISIONS,
-    DUPLICATE,
-    REFUSED,
     SENT,
     SILENT_ONES,
     Rows,
@@ -291,22 +288,17 @@ class _Work:
         token, rows = item.token, self.rows
         number, user = token.experiment, token.user
         run = self.books.runs[number]
-        if user and self.full(run, user):
-            if not self.looks:
-                raise _LookFirst  # it may be one of those that filled it
-            rows.count(number, token.arm, REFUSED)
-            return CAPPED
-        outcome = self.outcome(run, token, item.value)
+        outcome = self.refuse(run, token) if self.full(run, user) else self.outcome(run, token, item.value)
         response, digest = None, None
-        if outcome != "late":
+        if outcome not in NOT_TAKEN:
             response = item.response
             if response is None:
                 digest = item.digest(self.books.recent)
-            if user:
-                rows.charge(number, user, token.level)
-                self.sent[number, user] = self.sent.get((number, user), 0) + 1
             if token.kind == HOLDOUT:
                 rows.hold_out(number, token.level, 0, 1, float(response or 0))
+        if user and spends(run.experiment, outcome):
+            rows.charge(number, user, token.level)
+            self.sent[number, user] = self.sent.get((number, user), 0) + 1
         if self.looks:
             self.told[item.key] = (outcome, response, digest)
         rows.answers[outcome].append(
@@ -315,7 +307,7 @@ class _Work:
                 response, digest,
             )
         )  # fmt: skip
-        return TOO_LATE if outcome == "late" else ACCEPTED
+        return NOT_TAKEN.get(outcome, ACCEPTED)
 
     def again(self, item: Item) -> Outcome | None:
         """What is said to an answer that came before; None to a new one."""
@@ -323,10 +315,15 @@ class _Work:
         if before is None:
             return None
         said = said_again(item, *before, self.books.recent)
-        if said is not TOO_LATE:
-            token = item.token
-            self.rows.count(token.experiment, token.arm, REFUSED if said is CONFLICT else DUPLICATE)
+        self.rows.count_again(item.token.experiment, item.token.arm, said)
         return said
+
+    def refuse(self, run: LiveRun, token: Token) -> str:
+        """Take nothing from a user over the cap, and no longer wait for it."""
+        if run.experiment.active and foldable(run.experiment, token.kind, token.stint):
+            self.state(run).miss(token.arm, token.made / 1000)
+        self.rows.count_refused(token.experiment, token.arm, token.made)
+        return "refused"
 
     def outcome(self, run: LiveRun, token: Token, value: float) -> str:
         now, experiment, made = self.rows.now, run.experiment, token.made / 1000

@@ -18,7 +18,7 @@ import psycopg
 import structlog
 
 from dpbandits.exact import SystemNoise
-from dpbandits.service.books import SILENT, Choices, LiveRun, Made, foldable
+from dpbandits.service.books import NOT_TAKEN, SILENT, Choices, LiveRun, Made, foldable
 from dpbandits.service.embedded import released_rows
 from dpbandits.service.experiment import HOLDOUT
 from dpbandits.service.keyring import Keyring
@@ -304,10 +304,12 @@ class _Fold:
     def outcome(self, state: LiveState, came: _Came, noise: Any) -> str:
         experiment, made = self.run.experiment, came.made / 1000
         folds = foldable(experiment, came.kind, came.stint)
-        if came.outcome == "late" or not self.draws:
+        if came.outcome in NOT_TAKEN or not self.draws:
             if folds:
                 state.miss(came.arm, made)
-            found = "late"
+            found = came.outcome if came.outcome in NOT_TAKEN else "late"
+            if found == "refused":
+                self.rows.count_refused(experiment.id, came.arm, came.made)
         elif not folds:
             found = "apart"
             if came.kind == HOLDOUT:

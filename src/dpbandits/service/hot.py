@@ -88,6 +88,8 @@ async def decide(service: Service, name: str, body: bytes) -> bytes:
         raise InputError("count", f"must be from 1 to {MOST}, got {asked.count}")
     if asked.user is not None and not 0 < len(asked.user) <= 200:
         raise InputError("user", "must be a text of 1 to 200 characters")
+    if asked.user is None and experiment.cap is not None:
+        raise InputError("user", f"is required: {experiment.name} has max_responses_per_user={experiment.cap}")
     person = b"" if asked.user is None else service.keys.pseudonym(asked.user)
     level = 0 if experiment.levels is None and asked.level is None else _level(experiment, asked.level)
     answer: bytes = await service.writer.submit(Ask(experiment.id, asked.decision, person, level, asked.count or 0))

@@ -16,12 +16,12 @@ from sqlalchemy.engine import Connection
 from dpbandits.privacy.composition import group
 from dpbandits.privacy.ledger import Ledger
 from dpbandits.service import health, timelines
-from dpbandits.service.books import LiveRun
+from dpbandits.service.books import SILENT, LiveRun
 from dpbandits.service.estimates import estimate, holdout
 from dpbandits.service.evidence import converged
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.rows import COUNTS, MINUTE
-from dpbandits.service.tables import answers, audit, people, releases, traffic
+from dpbandits.service.tables import answers, audit, decisions, people, releases, traffic
 
 __all__ = ["audit_log", "ledger", "overview", "summary"]
 
@@ -128,19 +128,39 @@ def _rates(row: dict[str, int], decided: int) -> dict[str, Any]:
 
 
 def _counts(connection: Connection, experiment: Experiment) -> list[dict[str, int]]:
+    """Counts by arm, of everything that is stored. What still waits for a fold is not yet among the traffic."""
     found = connection.execute(
         sa.select(traffic.c.arm, *(sa.func.sum(traffic.c[name]) for name in COUNTS))
         .where(traffic.c.experiment == experiment.id)
         .group_by(traffic.c.arm)
     )
     rows = {arm: dict(zip(COUNTS, map(int, counts), strict=True)) for arm, *counts in found}
-    return [rows.get(arm, dict.fromkeys(COUNTS, 0)) for arm in range(len(experiment.arms))]
+    counts = [rows.get(arm, dict.fromkeys(COUNTS, 0)) for arm in range(len(experiment.arms))]
+    for arm, level, n in _unfolded(
+        connection, experiment, decisions, decisions.c.level, sa.func.sum(decisions.c["items"])
+    ):
+        counts[arm]["decisions"] += int(n)
+        counts[arm]["silent"] += int(n) if level == SILENT else 0
+    for arm, outcome, n in _unfolded(connection, experiment, answers, answers.c.outcome, sa.func.count()):
+        if outcome != "waiting":
+            counts[arm][outcome] += n
+            counts[arm]["silent"] += n if outcome == "refused" else 0
+    return counts
 
 
 def waiting(connection: Connection, experiment: Experiment) -> int:
-    """Responses that are stored and not yet folded."""
-    where = (answers.c.experiment == experiment.id) & ~answers.c.folded
-    return int(connection.execute(sa.select(sa.func.count()).select_from(answers).where(where)).scalar_one())
+    """Responses that were accepted and are not yet folded."""
+    found = _unfolded(connection, experiment, answers, answers.c.outcome, sa.func.count())
+    return sum(int(n) for _, outcome, n in found if outcome == "waiting")
+
+
+def _unfolded(connection: Connection, experiment: Experiment, table: sa.Table, what: Any, number: Any) -> list[Any]:
+    """(arm, what, number) of rows that several workers have stored and none has folded. With SQLite there are none."""
+    if connection.dialect.name == "sqlite":
+        return []
+    where = (table.c.experiment == experiment.id) & ~table.c.folded
+    query = sa.select(table.c.arm, what, number).select_from(table).where(where).group_by(table.c.arm, what)
+    return list(connection.execute(query))
 
 
 def in_words(experiment: Experiment) -> str:

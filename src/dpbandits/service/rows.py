@@ -6,7 +6,7 @@ from collections import Counter
 from operator import itemgetter
 from typing import Any
 
-from dpbandits.service.books import Made
+from dpbandits.service.books import CONFLICT, DUPLICATED, Made, Outcome
 from dpbandits.service.statements import Insert, Lookup
 
 __all__ = ["ANSWERED", "ANSWERS", "COUNTS", "DECIDED", "MINUTE", "NEW_ANSWERS", "OUTCOMES", "SENT", "Rows"]
@@ -17,8 +17,10 @@ MINUTE = 60_000
 COUNTS = ("decisions", "silent", "used", "apart", "late", "duplicate", "refused")
 DECISIONS, SILENT_ONES, USED, APART, LATE, DUPLICATE, REFUSED = range(7)
 
-#: Where a response counts that was taken.
-OUTCOMES = {"used": USED, "apart": APART, "late": LATE}
+#: Where a response counts, by what became of it.
+OUTCOMES = {"used": USED, "apart": APART, "late": LATE, "refused": REFUSED}
+#: Where one counts that came before; one that was not taken then counts no more.
+AGAIN = {DUPLICATED: DUPLICATE, CONFLICT: REFUSED}
 
 ANSWERS = (
     "experiment", "decision", "item", "arm", "stint", "kind", "level", "made", "received", "outcome", "response",
@@ -88,10 +90,19 @@ class Rows:
         row[what] += number
 
     def count_answers(self) -> None:
-        """Count the answers that were taken, each for its arm."""
+        """Count the answers that are stored, each for its arm."""
         for outcome, rows in self.answers.items():
             for (experiment, arm), number in Counter(map(_whose, rows)).items():
                 self.count(experiment, arm, OUTCOMES[outcome], number)
+
+    def count_again(self, experiment: int, arm: int, said: Outcome) -> None:
+        """Count an answer that came before."""
+        if said in AGAIN:
+            self.count(experiment, arm, AGAIN[said])
+
+    def count_refused(self, experiment: int, arm: int, made: int) -> None:
+        """Count a decision whose answer was refused as one to which none is taken: it is not missing."""
+        self.count(experiment, arm, SILENT_ONES, minute=made // MINUTE)
 
     def charge(self, experiment: int, person: bytes, level: int) -> None:
         """One more response of a user."""

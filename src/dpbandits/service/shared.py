@@ -16,10 +16,9 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, TimeoutError
 
 from dpbandits.service.books import (
     ACCEPTED,
-    CAPPED,
     CONFLICT,
     DUPLICATED,
-    TOO_LATE,
+    NOT_TAKEN,
     Ask,
     Choices,
     Item,
@@ -30,15 +29,17 @@ from dpbandits.service.books import (
     choose,
     said_again,
     shown,
+    spends,
     taken,
 )  # fmt: skip
 from dpbandits.service.clock import Clock
 from dpbandits.service.embedded import Control, Tick
+from dpbandits.service.experiment import Experiment
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.metrics import Metrics
 from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.recent import Recent
-from dpbandits.service.rows import ANSWERED, ANSWERS, DECIDED, DUPLICATE, NEW_ANSWERS, REFUSED, SENT, Rows
+from dpbandits.service.rows import ANSWERED, ANSWERS, DECIDED, NEW_ANSWERS, SENT, Rows
 from dpbandits.service.statements import Insert
 from dpbandits.service.store import Database, discard
 from dpbandits.service.tally import Tally
@@ -47,6 +48,10 @@ from dpbandits.service.writer import Missing, Unavailable
 __all__ = ["Shared"]
 
 APPEND = Insert("answers", ANSWERS, f"{NEW_ANSWERS} returning experiment, decision, item")
+REFUSE = (
+    "update answers set outcome = 'refused', response = null, digest = null, sealed = null "
+    "where experiment = %s and decision = %s and item = %s"
+)
 LOST = (psycopg.Error, DBAPIError, TimeoutError, OSError)
 
 Job = Ask | Tell | Tick | Control
@@ -196,7 +201,7 @@ class _Append:
     def __init__(self, books: Shared, cursor: Any, rows: Rows, runs: dict[int, LiveRun]) -> None:
         self.books, self.cursor, self.rows = books, cursor, rows
         self.runs = runs  # those of books may change meanwhile
-        self.capped: list[tuple[int, str, int]] = []
+        self.became: dict[tuple[int, str, int], str] = {}  # the outcomes of answers that came in this transaction
 
     def lock_people(self, asks: list[Ask], tells: list[Tell]) -> None:
         """Users with a cap are counted by one worker at a time."""
@@ -214,6 +219,10 @@ class _Append:
                 user = (number, bytes(person))
                 self.sent[user] = self.sent.get(user, 0) + responses
 
+    def full(self, experiment: Experiment, person: bytes) -> bool:
+        """Whether nothing more is taken from a user."""
+        return experiment.cap is not None and self.sent.get((experiment.id, person), 0) >= experiment.cap
+
     def ask_all(self, asks: list[Ask]) -> list[list[Made]]:
         """Decide, for those who were not decided for before."""
         stored = self.stored(asks)
@@ -225,8 +234,7 @@ class _Append:
             if made is None and run.experiment.status != "running":
                 made = []
             if made is None:
-                cap = run.experiment.cap
-                silent = cap is not None and self.sent.get((ask.experiment, ask.person), 0) >= cap
+                silent = self.full(run.experiment, ask.person)
                 made = choose(run, run.state, ask, silent, self.rows.now, None, self.books.choices)
                 self.rows.decisions += [row._replace(folded=False) for row in made]
                 if ask.decision is not None:
@@ -283,8 +291,9 @@ class _Append:
                 answers.append(self.taken(item, key))
             else:
                 answers.append(self.again(item, fresh[key], old.get(key)))
-        for key in self.capped:
-            self.cursor.execute("delete from answers where experiment = %s and decision = %s and item = %s", key)
+        for key, outcome in self.became.items():
+            if outcome == "refused":
+                self.cursor.execute(REFUSE, key)
         return answers
 
     def late(self, item: Item) -> bool:
@@ -304,30 +313,24 @@ class _Append:
         )  # fmt: skip
 
     def taken(self, item: Item, key: tuple[int, str, int]) -> Outcome:
-        token, rows = item.token, self.rows
-        if self.late(item):
-            return TOO_LATE
-        if token.user:
-            cap = self.runs[token.experiment].experiment.cap
-            sent = self.sent.get((token.experiment, token.user), 0)
-            if cap is not None and sent >= cap:
-                rows.count(token.experiment, token.arm, REFUSED)
-                self.capped.append(key)
-                return CAPPED
-            self.sent[token.experiment, token.user] = sent + 1
-            rows.charge(token.experiment, token.user, token.level)
-        return ACCEPTED
+        token, experiment = item.token, self.runs[item.token.experiment].experiment
+        outcome = "late" if self.late(item) else "waiting"
+        if self.full(experiment, token.user):
+            outcome = "refused"
+        if token.user and spends(experiment, outcome):
+            user = (token.experiment, token.user)
+            self.sent[user] = self.sent.get(user, 0) + 1
+            self.rows.charge(*user, token.level)
+        self.became[key] = outcome
+        return NOT_TAKEN.get(outcome, ACCEPTED)
 
     def again(self, item: Item, first: Item, before: tuple[Any, ...] | None) -> Outcome:
         """What is said to a repetition, of something that is stored or that came in the same transaction."""
         if before is not None:
             outcome, response, digest = before
             said = said_again(item, outcome, response, digest and bytes(digest), self.books.recent)
-        elif self.late(first):
-            said = TOO_LATE
         else:
-            said = DUPLICATED if (first.response, first.value) == (item.response, item.value) else CONFLICT
-        if said is not TOO_LATE:
-            what = REFUSED if said is CONFLICT else DUPLICATE
-            self.rows.count(item.token.experiment, item.token.arm, what)
+            same = (first.response, first.value) == (item.response, item.value)
+            said = NOT_TAKEN.get(self.became[item.key], DUPLICATED if same else CONFLICT)
+        self.rows.count_again(item.token.experiment, item.token.arm, said)
         return said

@@ -73,7 +73,7 @@ answers = sa.Table(
     sa.Column("level", sa.Integer, nullable=False),
     sa.Column("made", _big, nullable=False),
     sa.Column("received", _big, nullable=False),
-    sa.Column("outcome", sa.Text, nullable=False),  # used, apart, late; waiting until it is folded
+    sa.Column("outcome", sa.Text, nullable=False),  # used, apart, late, refused; waiting until it is folded
     sa.Column("response", _big),  # what a device sent; never a reward
     sa.Column("digest", sa.LargeBinary),  # of a reward: it tells nothing once its key is erased
     sa.Column("sealed", sa.LargeBinary),  # a reward that waits to be folded, sealed; erased by the fold
