@@ -123,16 +123,17 @@ class Folder:
             return lead is not None and self._fold(connection, number, lead)
         except LOST:
             raise
-        except Untallied as error:
-            self._failed[number] = time.monotonic() + RETRY
-            log.warning("cannot fold", experiment=self.books.runs[number].experiment.name, reason=str(error))
-            return False
         except Exception as error:
             self._failed[number] = time.monotonic() + RETRY
-            experiment = self.books.runs[number].experiment
-            log.error("cannot fold", experiment=experiment.name, where=where(error))
+            run = self.books.runs.get(number)
+            if run is not None and isinstance(error, Untallied):
+                log.warning("cannot fold", experiment=run.experiment.name, reason=str(error))
+                return False
             self._leave(connection, {number}.intersection(self._leads))
-            if not experiment.active:  # nothing more is learnt from it, and no reward may stay
+            if run is None:  # meanwhile it was found that the database lacks it
+                return False
+            log.error("cannot fold", experiment=run.experiment.name, where=where(error))
+            if not run.experiment.active:  # nothing more is learnt from it, and no reward may stay
                 for statement in GIVE_UP:
                     connection.execute(statement, (number,))
             return False
