@@ -23,7 +23,7 @@ from dpbandits.service.books import Ask, Made
 from dpbandits.service.shared import _Append
 from dpbandits.service.store import Database
 from dpbandits.service.tables import states
-from dpbandits.service.tally import RETRY, Tally
+from dpbandits.service.tally import RETRY, Tally, check
 from dpbandits.service.writer import Untallied
 
 Open = Callable[..., TestClient]
@@ -246,6 +246,32 @@ def test_several_make_the_table_of_a_tally_at_once(postgres: Postgres) -> None:
 def test_a_tally_in_the_store_is_refused(serve: Open, store: str) -> None:
     with pytest.raises(InputError, match="tally must be another database than the store"):
         serve(store, tally=store)
+    with pytest.raises(InputError, match="tally must be another database than the store"):
+        check(store, Database(store))
+
+
+def test_what_another_process_has_counted_is_not_written_again(tmp_path: Path) -> None:
+    one, other = (Tally(f"sqlite:///{tmp_path}/tally", NONE) for _ in range(2))
+    one._count("shop@1", 5)
+    with locked(tmp_path / "tally"):
+        other._count("shop@1", 5)
+        with pytest.raises(Untallied):
+            other._count("shop@1", 6)
+    one.close()
+    other.close()
+
+
+def test_a_write_that_is_lost_is_missed_by_the_next_one_of_any_experiment(tmp_path: Path) -> None:
+    """Also where the copy that was put in place lacks only the last write."""
+    file = tmp_path / "tally"
+    tally = Tally(f"sqlite:///{file}", NONE)
+    tally._count("shop@1", 5)
+    before = file.read_bytes()
+    tally._count("shop@1", 6)
+    file.write_bytes(before)
+    with pytest.raises(Untallied):
+        tally._count("other@2", 1)
+    tally.close()
 
 
 @pytest.mark.parametrize("tally", ["sqlite://", "sqlite:///:memory:"])

@@ -14,6 +14,7 @@ __all__ = ["Watched", "stream"]
 
 EVERY = 1.0  # seconds between events
 KEPT = 10.0  # a summary is not made again for so many times as long as it took: decisions need the processor
+LONGEST = 10.0  # seconds for which one is kept: it may have taken long because it waited for the database
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Watched:
             if began >= summary.until:
                 summary.content = await self._make(name)
                 now = time.monotonic()
-                summary.until = now + max(EVERY, KEPT * (now - began))
+                summary.until = now + min(max(EVERY, KEPT * (now - began)), LONGEST)
             return summary.content
 
 

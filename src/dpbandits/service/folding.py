@@ -167,7 +167,9 @@ class Folder:
         epoch = connection.execute(
             "update states set epoch = epoch + 1 where experiment = %s returning epoch", (number,)
         ).fetchone()
-        assert epoch is not None
+        if epoch is None:  # the database lacks it
+            connection.execute("select pg_advisory_unlock(%s, %s)", (LEASE, number))
+            return None
         state = self.books.runs[number].state.copy()
         state.deputy = False
         lead = self._leads[number] = _Lead(epoch[0], LiveRun(self.books.runs[number].experiment, state, changed=-1))
@@ -181,8 +183,8 @@ class Folder:
             cursor.execute(
                 "select epoch, changed, draws, state from states where experiment = %s for update", (number,)
             )
-            epoch, changed, draws, sealed = cursor.fetchone()  # type: ignore[misc]
-            if epoch != lead.epoch:
+            epoch, changed, draws, sealed = cursor.fetchone() or (None, 0, 0, b"")
+            if epoch != lead.epoch:  # another worker leads, or the database lacks it
                 log.warning("no longer leading", experiment=lead.run.experiment.name)
                 self._leave(connection, {number})
                 return False

@@ -37,7 +37,7 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 #: Characters of what was sent that an answer repeats.
 QUOTED = 200
 
-FORGED: Outcome = ("unknown", "the token is not one of this server's, or was changed")
+FORGED: Outcome = ("unknown", "the token is not one of this server's, was changed, or its experiment is not here")
 
 
 class DecideBody(msgspec.Struct, forbid_unknown_fields=True):

@@ -77,7 +77,7 @@ def _check_stored(settings: ServerSettings) -> list[str]:
                     fit(secrets, connection)
         if store.durable:
             found.append(f"note: central experiments will be refused: {store.durable}")
-    tally.database(settings.tally, store).reached()
+    tally.check(settings.tally, store)
     store.close()
     if settings.workers > 1 and store.embedded:
         found.append(f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://...")

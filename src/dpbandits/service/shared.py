@@ -154,7 +154,7 @@ class Shared:
             state = run.state.copy()
             state.thaw(msgspec.json.decode(self.keys.unseal(bytes(sealed), run.experiment.name.encode())))
             run.state, run.changed, run.draws, run.epoch = state, changed, draws, epoch
-        found = {number: run for number in numbers if (run := self.runs.get(number)) is not None}
+        found = {number: run for number in known if (run := self.runs.get(number)) is not None}
         if len(found) < len(numbers):
             raise Missing("an experiment cannot be loaded, or the database no longer has it")
         for number, run in found.items():

@@ -15,12 +15,13 @@ from dpbandits.service.store import Database, discard
 from dpbandits.service.tables import METADATA as STORE
 from dpbandits.service.writer import Untallied
 
-__all__ = ["Tally", "database"]
+__all__ = ["Tally", "check"]
 
 PATIENCE = 2  # seconds to wait for an answer: everybody waits for it
 MAKING = 0x6470_6262  # the number of PostgreSQL's advisory lock under which the table is made
 RETRY = 1.0  # seconds between two tries where the tally cannot be written
-PROBED = "\nprobe"  # the name under which a probe is stored; no experiment can have it
+#: Names under which a probe is stored, and the number of writes so far; no experiment can have them.
+PROBED, WRITES = "\nprobe", "\nwrites"
 
 INSIDE = "must be another database than the store: an old copy of the store would bring its own tally along"
 
@@ -34,8 +35,27 @@ draws = sa.Table(
     sa.Column("draws", sa.BigInteger, nullable=False),
 )
 
+_INSERT = "insert into dpbandits_draws (experiment, draws) values (:name, {}) on conflict (experiment) do update set "
+COUNT = sa.text(_INSERT.format(":draws") + "draws = excluded.draws where dpbandits_draws.draws < excluded.draws")
+COUNT_WRITE = sa.text(_INSERT.format(1) + "draws = dpbandits_draws.draws + 1 returning draws")
 
-def database(url: str, store: Database) -> Database:
+
+def check(url: str, store: Database) -> None:
+    """Refuse a tally that cannot be opened, or that is in the store. No file is made."""
+    made = _database(url, store)
+    made.reached()
+    if made.path is None or made.path.exists():
+        with made.opened() as connection:
+            _refuse_store(connection)
+    made.close()
+
+
+def _refuse_store(connection: sa.Connection) -> None:
+    if set(STORE.tables).issubset(sa.inspect(connection).get_table_names()):  # by whatever address
+        raise InputError("tally", INSIDE)
+
+
+def _database(url: str, store: Database) -> Database:
     """Where draws are counted, outside the store.
 
     A file of SQLite has no log beside it: all that was counted is in the one file, and every write reads that file. If
@@ -55,7 +75,7 @@ class Tally:
     """
 
     def __init__(self, url: str, store: Database) -> None:
-        self._store = database(url, store)
+        self._store = _database(url, store)
         try:
             self._make()
         except BaseException:
@@ -64,15 +84,19 @@ class Tally:
         self._file = self._found()
         self._connection: sa.Connection | None = None
         self._counted: dict[str, int] = {}
+        self._writes = 0  # how many this process knows of, by whomever: an older tally has fewer
         self._guard, self._retry = threading.Lock(), 0.0
 
     def _make(self) -> None:
-        with self._store.opened() as connection, connection.begin():
-            if not self._store.embedded:
-                connection.execute(sa.text("select pg_advisory_xact_lock(:n)"), {"n": MAKING})
-            if set(STORE.tables).issubset(sa.inspect(connection).get_table_names()):  # by whatever address
-                raise InputError("tally", INSIDE)
-            METADATA.create_all(connection)
+        with self._store.opened() as connection:
+            try:
+                with connection.begin():
+                    if not self._store.embedded:
+                        connection.execute(sa.text("select pg_advisory_xact_lock(:n)"), {"n": MAKING})
+                    _refuse_store(connection)
+                    METADATA.create_all(connection)
+            except DBAPIError as error:
+                raise InputError("tally", f"cannot be written: {error.orig}; start again") from None
 
     @property
     def durable(self) -> str:
@@ -88,7 +112,7 @@ class Tally:
         """The number of draws of each experiment, by its name and number."""
         try:
             with self._store.reading() as connection:
-                return _held(connection)
+                return _held(connection, draws.c.experiment.not_in((PROBED, WRITES)))
         except LOST as error:
             raise Untallied(f"the tally cannot be read: {type(error).__name__}") from None
 
@@ -119,20 +143,27 @@ class Tally:
             self._counted[name] = max(drawn, self._counted.get(name, 0))  # another thread may have counted more
 
     def _write(self, name: str, drawn: int) -> None:
+        """Store what is not stored yet. Another process may have done it, and a look does not keep others waiting."""
         if self._found() != self._file:
             raise FileNotFoundError("the tally is gone, or was replaced by another file")
-        marks = (":n", ":d") if self._store.embedded else ("%(n)s", "%(d)s")
+        with self._store.reading() as connection:
+            if self._held(connection, name) >= drawn:
+                return
         if self._connection is None:
             self._connection = self._store.engine.connect()
         with self._connection.begin():
-            held = _held(self._connection)
-            if any(held.get(one, 0) < counted for one, counted in self._counted.items()):
-                raise FileNotFoundError("the tally lacks what was counted: an older one was put in its place")
-            self._connection.exec_driver_sql(
-                f"insert into dpbandits_draws (experiment, draws) values ({marks[0]}, {marks[1]}) on conflict "
-                "(experiment) do update set draws = excluded.draws where dpbandits_draws.draws < excluded.draws",
-                {"n": name, "d": drawn},
-            )
+            self._held(self._connection, name)
+            self._connection.execute(COUNT, {"name": name, "draws": drawn})
+            writes = self._connection.execute(COUNT_WRITE, {"name": WRITES}).scalar_one()
+        self._writes = writes
+
+    def _held(self, connection: sa.Connection, name: str) -> int:
+        """The stored draws of an experiment; raises where the tally lacks what this process knows of."""
+        held = _held(connection, draws.c.experiment.in_((name, WRITES)))
+        if held.get(WRITES, 0) < self._writes or held.get(name, 0) < self._counted.get(name, 0):
+            raise FileNotFoundError("the tally lacks what was counted: an older one was put in its place")
+        self._writes = held.get(WRITES, 0)
+        return held.get(name, 0)
 
     def _found(self) -> tuple[int, int] | None:
         """Which file it is; None in a database of PostgreSQL or in memory."""
@@ -148,5 +179,5 @@ class Tally:
         self._store.close()
 
 
-def _held(connection: sa.Connection) -> dict[str, int]:
-    return {row.experiment: row.draws for row in connection.execute(sa.select(draws))}
+def _held(connection: sa.Connection, which: sa.ColumnElement[bool]) -> dict[str, int]:
+    return {row.experiment: row.draws for row in connection.execute(sa.select(draws).where(which))}
