@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import sqlalchemy as sa
 from starlette.testclient import TestClient
 
 from dpbandits.service.service import Service
+from dpbandits.service.tables import states
 
 
 def served(client: TestClient) -> Service:
@@ -59,3 +61,15 @@ def folded(client: TestClient, name: str = "shop") -> dict[str, Any]:
             return found
         time.sleep(0.02)
     raise AssertionError("it was not folded within a minute")
+
+
+def put_back(client: TestClient) -> None:
+    """Draw noise in a new experiment, and make its stored state that of an old copy, which knows of no draw."""
+    create(client, policy="adap-ucb")
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    folded(client)
+    service = served(client)
+    assert service._folder is not None
+    service._folder.stop()
+    with service.store.engine.begin() as connection:
+        connection.execute(sa.update(states).values(draws=0, changed=0))

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
-from calls import create, decide, folded, respond, reward, served
+from calls import create, decide, folded, put_back, respond, reward, served
 from postgres import Postgres
 from starlette.testclient import TestClient
 
@@ -133,20 +133,13 @@ def test_an_old_copy_that_is_noticed_while_no_connection_can_be_had_is_no_fault_
     serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = serve(postgres.database())
-    create(client, policy="adap-ucb")
-    assert reward(client, decide(client)["token"], 1) == "accepted"
-    folded(client)
-    service = served(client)
-    assert service._folder is not None
-    service._folder.stop()
-    with service.store.engine.begin() as connection:
-        connection.execute(sa.update(states).values(draws=0, changed=0))
+    put_back(client)
 
     def full() -> None:
         raise sa.exc.OperationalError("", {}, psycopg.OperationalError("too many clients"))
 
     for how in ("begin", "connect"):
-        monkeypatch.setattr(service.store.engine, how, full)
+        monkeypatch.setattr(served(client).store.engine, how, full)
     for answer in (client.post("/v1/experiments/shop/decisions"), client.get("/v1/experiments/shop/ledger")):
         assert answer.status_code == 503
         assert "too many" not in answer.text

@@ -13,8 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
-import sqlalchemy as sa
-from calls import create, decide, folded, read, reward, served
+from calls import create, decide, folded, put_back, read, reward, served
 from postgres import Postgres
 from starlette.testclient import TestClient
 
@@ -22,7 +21,6 @@ from dpbandits.errors import InputError
 from dpbandits.service.books import Ask, Made
 from dpbandits.service.shared import _Append
 from dpbandits.service.store import Database
-from dpbandits.service.tables import states
 from dpbandits.service.tally import RETRY, Tally, check
 from dpbandits.service.writer import Untallied
 
@@ -172,14 +170,7 @@ def test_a_database_that_is_put_back_under_a_running_worker_is_noticed(serve: Op
 def test_a_worker_that_reads_fewer_draws_than_it_has_counted_halts(serve: Open, postgres: Postgres) -> None:
     """Also one that does not fold."""
     client = serve(postgres.database())
-    create(client, policy="adap-ucb")
-    assert reward(client, decide(client)["token"], 1) == "accepted"
-    folded(client)
-    service = served(client)
-    assert service._folder is not None
-    service._folder.stop()
-    with service.store.engine.begin() as connection:
-        connection.execute(sa.update(states).values(draws=0, changed=0))
+    put_back(client)
     assert client.get("/v1/experiments/shop/ledger").status_code == 503
     assert client.get("/v1/experiments/shop").json()["status"] == "halted"
     read(client, "ledger")
