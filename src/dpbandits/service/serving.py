@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import stat
+from contextlib import closing
 from types import FrameType
 from typing import Any
 
@@ -41,7 +42,8 @@ def check(settings: ServerSettings) -> list[str]:
     """What is wrong, in one line each; nothing is started. A ``note:`` does not prevent the start."""
     found = [f"note: {line}" for line in mistyped()]
     try:
-        found += _check_stored(settings)
+        with closing(Database(settings.store, synchronous=settings.synchronous)) as store:
+            found += _check_stored(settings, store)
     except InputError as error:
         found.append(str(error))
     if settings.keys.exists() and settings.keys.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -56,10 +58,9 @@ def check(settings: ServerSettings) -> list[str]:
     return found
 
 
-def _check_stored(settings: ServerSettings) -> list[str]:
+def _check_stored(settings: ServerSettings, store: Database) -> list[str]:
     """What is wrong with the database, and with the files that belong to it."""
     found: list[str] = []
-    store = Database(settings.store, synchronous=settings.synchronous)
     refuse_unwritable("keys", settings.keys)
     secrets = Keyring.open(settings.keys, create=False) if settings.keys.exists() else None
     store.reached()
@@ -78,7 +79,6 @@ def _check_stored(settings: ServerSettings) -> list[str]:
         if store.durable:
             found.append(f"note: central experiments will be refused: {store.durable}")
     tally.check(settings.tally, store)
-    store.close()
     if settings.workers > 1 and store.embedded:
         found.append(f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://...")
     if not settings.loopback and not valid:

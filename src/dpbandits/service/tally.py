@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import closing
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, TimeoutError
@@ -42,12 +43,11 @@ COUNT_WRITE = sa.text(_INSERT.format(1) + "draws = dpbandits_draws.draws + 1 ret
 
 def check(url: str, store: Database) -> None:
     """Refuse a tally that cannot be opened, or that is in the store. No file is made."""
-    made = _database(url, store)
-    made.reached()
-    if made.path is None or made.path.exists():
-        with made.opened() as connection:
-            _refuse_store(connection)
-    made.close()
+    with closing(_database(url, store)) as made:
+        made.reached()
+        if made.path is None or made.path.exists():
+            with made.opened() as connection:
+                _refuse_store(connection)
 
 
 def _refuse_store(connection: sa.Connection) -> None:
