@@ -476,6 +476,14 @@ def steps(value: float) -> bytes:
     return rb"(?<![\w.-])%d(?![\w-])" % round(on_grid(value) * 65536)
 
 
+def test_a_reward_that_was_written_would_be_found() -> None:
+    grid = on_grid(CANARY)
+    written = (f"reward {CANARY}", f"{grid!r}", f'"sum": {round(grid * 65536)}', f"sum={grid * 65536}")
+    for text in (*(text.encode() for text in written), struct.pack("<d", CANARY), struct.pack(">d", grid)):
+        assert any(re.search(trace, text) for trace in [*traces(CANARY), steps(CANARY)]), text
+    assert re.search(steps(CANARY), b"request 9f48439ab, at 1794848439123, mean 0.3484391") is None
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_reward_is_written_nowhere(kind: str, zygote: Zygote, tmp_path: Path) -> None:
     """Not in a log, a metric, an error or a file of the database, of an open stint or of a closed one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from calls import create, decide, folded, read, reward, served
 from starlette.testclient import TestClient
 
 from dpbandits.privacy.users import delta_of_reward, group
-from dpbandits.service import reports
+from dpbandits.service import events, reports
 from dpbandits.service.events import Watched
 from dpbandits.service.tables import people
 
@@ -65,6 +66,28 @@ def test_all_who_watch_an_experiment_share_one_summary() -> None:
 
     assert asyncio.run(watch()) == [b"{}"] * 5
     assert made == ["shop"]
+
+
+def test_a_summary_that_waited_long_for_the_database_is_kept_for_ten_seconds_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    made: list[float] = []
+
+    async def make(name: str) -> bytes:
+        made.append(now[0])
+        now[0] += 60.0
+        return b"{}"
+
+    async def watch() -> None:
+        watched = Watched(make)
+        for later in (0.0, 69.9, 70.1):
+            now[0] = max(now[0], later)
+            await watched.latest("shop")
+
+    asyncio.run(watch())
+    assert made == [0.0, 70.1]
 
 
 def test_a_large_epsilon_with_a_delta_is_reported(embedded: TestClient) -> None:
