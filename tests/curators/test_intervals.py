@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 import dpbandits as dp
 from dpbandits.curators import Batch, RunningSum, WeightedLaplace, interval
-from dpbandits.curators.intervals import noise, spread
+from dpbandits.curators.intervals import interval_of_any_stint, noise, of_rewards, spread
 from dpbandits.environments import Arms, Levels
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
@@ -91,6 +93,71 @@ def test_a_session_knows_an_arm_in_the_unit_of_its_rewards() -> None:
         session.interval("a", confidence=95)
     with pytest.raises(InputError, match="unknown"):
         session.interval("c")
+
+
+def test_intervals_of_stints_of_any_length_share_the_error_among_all_releases() -> None:
+    """With batches that grow by a tenth, more than two of an arm have lengths in one octave."""
+    session = dp.Session("adap-tt", arms=2, epsilon=4, options={"ratio": 1.1, "beta": 1e-9}, noise="simulated", seed=0)
+    curator: Any = session.policy.curator
+    lengths = set()
+    for number in range(2000):
+        decision = session.ask()
+        session.tell(decision, number % 2)
+        lengths.add(int(curator.counts[0]))
+    assert sum(32 <= n < 64 for n in lengths) > 2
+    narrow = interval(curator, 0, 0.05)
+    low, high = session.interval(0)
+    assert low < narrow[0] < narrow[1] < high
+    needed = 0.05 / (session.version * (session.version + 1.0))  # what is left of the error for the last release
+    assert interval_of_any_stint(curator, 0, 2.0 * needed, 1) == (low, high)  # the first release may fail with half
+
+
+SIGMOID = [name for name in lookup.names() if lookup.sample(name).any_reward]
+
+
+@pytest.mark.parametrize("name", [*SIGMOID, "ucb1"])
+def test_the_mean_of_any_reward_is_known_in_a_range_or_not_at_all(name: str) -> None:
+    """Rewards of 1 and 9, each as likely, have mean 5. Each of two intervals misses with at most 1e-6."""
+    levels = lookup.traits(name).levels is not None
+    options = {"sigmoid": True} if name == "ucb1" else {"epsilon_min": 8.0} if levels else {}
+    epsilon = None if levels or name == "ucb1" else 8
+
+    def started(reward_range: tuple[float, float] | None) -> dp.Session:
+        return dp.Session(
+            name,
+            arms=["a", "b"],
+            epsilon=epsilon,
+            options=options,
+            noise="simulated",
+            seed=0,
+            reward_range=reward_range,
+        )
+
+    session, rng = started((0, 10)), np.random.default_rng(0)
+    assert session.interval("a") == (0.0, 10.0)
+    for _ in range(4000):
+        decision = session.ask()
+        reward = 5.0 + 4.0 * rng.choice([-1, 1])
+        device = None if name == "ucb1" else session.device(level="8" if levels else None)
+        session.tell(decision, reward if device is None else device.respond(decision, reward))
+    for arm in ("a", "b"):
+        low, high = session.interval(arm, confidence=1 - 1e-6)
+        assert low < 5.0 < high
+        assert high - low < 10.0
+    with pytest.raises(InputError, match="reward_range is required to know the mean reward"):
+        started(None).interval("a")
+
+
+def test_the_mean_of_rewards_is_bounded_by_that_of_their_logistic_function() -> None:
+    """For laws on two points of [0, 1], among which are the extreme ones, and for intervals of no length."""
+    for low in np.linspace(0.0, 1.0, 21):
+        for high in np.linspace(low, 1.0, 11):
+            for p in np.linspace(0.0, 1.0, 11):
+                value = (1.0 - p) / (1.0 + np.exp(-low)) + p / (1.0 + np.exp(-high))
+                ends = of_rewards((value, value))
+                assert ends[0] - 1e-12 <= (1.0 - p) * low + p * high <= ends[1] + 1e-12
+    assert of_rewards((0.9, 0.95)) == (1.0, 1.0)
+    assert of_rewards((0.1, 0.2)) == (0.0, 0.0)
 
 
 def test_a_curator_without_a_known_interval_says_so() -> None:

@@ -50,6 +50,19 @@ def test_the_best_arm_is_named_once_it_is_clear(policy: str) -> None:
     assert known["words"] == "Stop now: arm 0 is best, with error at most 5 %."
 
 
+def test_a_policy_for_any_reward_says_whose_mean_it_knows() -> None:
+    """It learns the logistic function of the reward: an estimate is no mean of rewards, with or without a range."""
+    for reward in ({"kind": "unbounded"}, {"kind": "bounded", "low": 0, "high": 100}):
+        experiment, state, _ = played("ldp-ucb-bs", (0.9, 0.1), 1500, seed=0, reward=reward)
+        said = estimate(experiment, state, 0)
+        assert said is not None
+        assert said["of"].startswith("the logistic function of the reward")
+        assert 0.5 < said["interval"][0] < said["mean"] < said["interval"][1] < 1.1
+        known = converged(experiment, state)
+        assert known["words"].startswith("Stop now: arm 0 is best by the mean of the logistic function of the reward")
+        assert 1.1 > known["at_least"] > known["at_most"]
+
+
 def test_a_wrong_arm_is_seldom_named_however_often_one_looks() -> None:
     """40 runs of two arms that differ by nothing that can be seen, with 24 looks each.
 

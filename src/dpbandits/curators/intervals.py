@@ -19,9 +19,9 @@ from dpbandits.curators.plain import Plain
 from dpbandits.curators.tree import Tree
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import response_probability
-from dpbandits.numerics import GRID, chernoff, kl_upper, top_bit, unit
+from dpbandits.numerics import GRID, chernoff, kl_upper, sigmoid, top_bit, unit
 
-__all__ = ["interval", "interval_of_any_stint", "noise", "spread"]
+__all__ = ["interval", "interval_of_any_stint", "noise", "of_rewards", "spread"]
 
 WHOLE = (0.0, 1.0)
 HALVINGS = 60
@@ -33,7 +33,9 @@ def interval(curator: Any, arm: int, beta: float = 0.05) -> tuple[float, float]:
     It holds whatever policy has chosen how often the arm was played, and however often one looks: the probability that
     it is ever wrong is at most ``beta``, for rewards in [0, 1] that do not depend on each other. It is post-processing
     of what was released, and costs no privacy. Where nothing was released of the arm, it is (0, 1). With ``sigmoid``
-    it is about the mean of the logistic function of the rewards.
+    it is about the mean of the logistic function of the rewards: see ``of_rewards``. For ``Batch`` and
+    ``GaussianBatch`` at most two stints of an arm may have lengths from 2^j to 2^(j+1) - 1, for any j, as where lengths
+    double; ``interval_of_any_stint`` needs no such condition.
 
     The idea is that of Lemmas 3 and 4 of Azize & Basu 2022, for a fixed number n of rewards: the private mean plus or
     minus sqrt(log(1/beta)/(2n)) + log(1/beta)/(epsilon n), or the same with kl. Here the law of rewards and noise
@@ -55,19 +57,38 @@ def interval(curator: Any, arm: int, beta: float = 0.05) -> tuple[float, float]:
     beta = fraction("beta", beta)
     if not curator.ready(arm, 0.0):
         return WHOLE
-    low, high = found(curator, arm, beta)
-    return unit(low - 1.0 / GRID), unit(high + 1.0 / GRID)  # exact noise rounds rewards to the grid
+    return _rounded(*found(curator, arm, beta))
 
 
 def interval_of_any_stint(curator: Any, arm: int, beta: float, releases: int) -> tuple[float, float]:
-    """``interval`` where a stint may close at a deadline, with any number of responses.
+    """``interval`` for stints of any lengths: a stint may also close at a deadline, or when its arm is paused.
 
-    Where the mean is that of the last stint alone, beta is divided among releases 1, 2, ... of the whole run, in
-    proportion to 1/(m (m + 1)), which sums to 1.
+    ``releases`` is how many there were so far, of all arms. Where the mean is that of the last stint alone, release m
+    of the whole run may fail with a share 1/(m (m + 1)) of beta. These shares sum to 1.
     """
-    if isinstance(curator, Batch | GaussianBatch):
-        beta /= max(releases, 1) * (max(releases, 1) + 1.0)
-    return interval(curator, arm, beta)
+    beta = fraction("beta", beta)
+    if found.dispatch(type(curator)) is not _of_last_stint or not curator.ready(arm, 0.0):
+        return interval(curator, arm, beta)
+    return _rounded(*_last_stint(curator, arm, max(releases, 1) * (max(releases, 1) + 1.0), beta))
+
+
+def of_rewards(ends: tuple[float, float]) -> tuple[float, float]:
+    """From an interval for the mean of the logistic function of rewards in [0, 1], one for the mean of the rewards.
+
+    The logistic function s is concave on [0, 1]. So E s(X) <= s(E X) by Jensen's inequality, and s is not below its
+    chord: E s(X) >= 1/2 + (s(1) - 1/2) E X. The first gives the lower end, and the second the upper one.
+
+    >>> [round(end, 3) for end in of_rewards((0.55, 0.6))], of_rewards((0.0, 1.0))
+    ([0.201, 0.433], (0.0, 1.0))
+    """
+    zero, one = 0.5, sigmoid(1.0)
+    low, high = (min(max(end, zero), one) for end in ends)
+    return unit(math.log(low / (1.0 - low))), unit((high - zero) / (one - zero))
+
+
+def _rounded(low: float, high: float) -> tuple[float, float]:
+    """Exact noise rounds rewards to the grid, which may move the mean by a step of it."""
+    return unit(low - 1.0 / GRID), unit(high + 1.0 / GRID)
 
 
 def spread(variance: float, missed: float) -> float:
@@ -103,25 +124,26 @@ def found(curator: Any, arm: int, beta: float) -> tuple[float, float]:
 
 
 @found.register
-def _(curator: Batch, arm: int, beta: float) -> tuple[float, float]:
-    """The last batch. At most two batches of an arm have lengths between 2^j and 2^(j+1), as in all policies here."""
-    n, level = float(curator.counts[arm]), top_bit(int(curator.counts[arm])) + 1.0
-    return _ends(n, float(curator.means[arm]), 1.0, curator.epsilon, 2.0 * level * (level + 1.0), beta)
+def _of_last_stint(curator: Batch | GaussianBatch, arm: int, beta: float) -> tuple[float, float]:
+    """At most two stints of an arm have lengths in one octave, from 2^j to 2^(j+1) - 1."""
+    octave = top_bit(int(curator.counts[arm])) + 1.0
+    return _last_stint(curator, arm, 2.0 * octave * (octave + 1.0), beta)
+
+
+def _last_stint(curator: Batch | GaussianBatch, arm: int, weight: float, beta: float) -> tuple[float, float]:
+    """From the last stint of an arm; it may fail with beta / weight."""
+    n, mean = float(curator.counts[arm]), float(curator.means[arm])
+    if isinstance(curator, Batch):
+        return _ends(n, mean, 1.0, curator.epsilon, weight, beta)
+    log = math.log(2.0 * weight / beta)  # sample and noise are sub-Gaussian, and their variances add up
+    return _around(mean, math.sqrt(2.0 * log * (n / 4.0 + 1.0 / (2.0 * curator.rho))) / n)
 
 
 @found.register
 def _(curator: Lazy, arm: int, beta: float) -> tuple[float, float]:
     """The last buffer: one of each length 2^j."""
-    n, level = float(curator.counts[arm]), top_bit(int(curator.counts[arm])) + 1.0
-    return _ends(n, float(curator.means[arm]), 1.0, curator.epsilon, level * (level + 1.0), beta)
-
-
-@found.register
-def _(curator: GaussianBatch, arm: int, beta: float) -> tuple[float, float]:
-    """The last batch, as ``Batch``: sample and noise are sub-Gaussian, and their variances add up."""
-    n, level = float(curator.counts[arm]), top_bit(int(curator.counts[arm])) + 1.0
-    log = math.log(4.0 * level * (level + 1.0) / beta)
-    return _around(curator.means[arm], math.sqrt(2.0 * log * (n / 4.0 + 1.0 / (2.0 * curator.rho))) / n)
+    n, octave = float(curator.counts[arm]), top_bit(int(curator.counts[arm])) + 1.0
+    return _ends(n, float(curator.means[arm]), 1.0, curator.epsilon, octave * (octave + 1.0), beta)
 
 
 @found.register

@@ -16,7 +16,7 @@ from dpbandits.service.experiment import Experiment
 from dpbandits.service.state import LiveState
 from dpbandits.service.tables import held_out
 
-__all__ = ["estimate", "holdout"]
+__all__ = ["estimate", "holdout", "unit_of"]
 
 #: The intervals miss the mean of an arm with at most this probability, each on its own.
 MISSED = 0.05
@@ -45,17 +45,29 @@ def _estimated(experiment: Experiment, mean: float, ends: tuple[float, float] | 
 
     Rewards are rounded to a grid, which may move an end by as much.
     """
-    low, high = (0.0, 1.0) if experiment.range is None else experiment.range
+    low, high, of = unit_of(experiment)
     scale = high - low
     both = None if ends is None else [min(ends[0], mean) - 1.0 / GRID, max(ends[1], mean) + 1.0 / GRID]
     said: dict[str, Any] = {
         "mean": low + scale * mean,
         "interval": None if both is None else [low + scale * end for end in both],
         "confidence": 1.0 - MISSED,
-        "of": "the logistic function of the reward" if experiment.range is None else "the reward",
+        "of": of,
         "responses": n,
     }
     return said if both is not None else said | {"note": NO_INTERVAL}
+
+
+def unit_of(experiment: Experiment) -> tuple[float, float, str]:
+    """What a mean of 0 and of 1 stand for, and whose mean it is.
+
+    A policy for any reward learns the logistic function of the reward. Where there is a range, that is of the reward
+    after it was mapped to [0, 1].
+    """
+    if not experiment.policy.any_reward:
+        return (*(experiment.range or (0.0, 1.0)), "the reward")
+    of = "the logistic function of the reward"
+    return 0.0, 1.0, of if experiment.range is None else f"{of}, after its range was mapped to [0, 1]"
 
 
 def holdout(connection: Connection, experiment: Experiment) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from dpbandits.curators.intervals import interval_of_any_stint
 from dpbandits.errors import InputError
+from dpbandits.service.estimates import unit_of
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.state import LiveState
 
@@ -23,7 +24,7 @@ def converged(experiment: Experiment, state: LiveState) -> dict[str, Any]:
     """
     agent: Any = state.parts["agent"]
     if experiment.policy.traits.stops and agent.named.any():
-        return _known(experiment.arms[int(agent.named.argmax())], float(agent.beta))
+        return _known(experiment, experiment.arms[int(agent.named.argmax())], float(agent.beta))
     curator, arms = state.curator, range(len(experiment.arms))
     unknown = [experiment.arms[arm] for arm in arms if not curator.ready(arm, 0.0)]
     if unknown:
@@ -48,21 +49,22 @@ def converged(experiment: Experiment, state: LiveState) -> dict[str, Any]:
     }
     if undecided:
         return {**_open(f"Not yet: {name} leads, and {_listed(undecided)} may still be better."), **evidence}
-    return {**_known(name, ERROR), **evidence}
+    return {**_known(experiment, name, ERROR), **evidence}
 
 
 def _open(words: str) -> dict[str, Any]:
     return {"converged": False, "arm": None, "error": ERROR, "words": words}
 
 
-def _known(arm: str, error: float) -> dict[str, Any]:
-    words = f"Stop now: {arm} is best, with error at most {100 * error:g} %."
+def _known(experiment: Experiment, arm: str, error: float) -> dict[str, Any]:
+    of = f" by the mean of {unit_of(experiment)[2]}" if experiment.policy.any_reward else ""
+    words = f"Stop now: {arm} is best{of}, with error at most {100 * error:g} %."
     return {"converged": True, "arm": arm, "error": error, "words": words}
 
 
 def _in_units(experiment: Experiment, value: float) -> float:
-    """A bound on a mean, in the unit of the reward."""
-    low, high = (0.0, 1.0) if experiment.range is None else experiment.range
+    """A bound on a mean, in the unit of the estimates."""
+    low, high, _ = unit_of(experiment)
     return low + (high - low) * value
 
 

@@ -17,7 +17,7 @@ from dpbandits.agents import propensities as chances
 from dpbandits.agents import standing
 from dpbandits.changing import SomeArms
 from dpbandits.checks import at_least, flag, fraction, nearest, positive
-from dpbandits.curators.intervals import interval, interval_of_any_stint
+from dpbandits.curators.intervals import interval_of_any_stint, of_rewards
 from dpbandits.display import bars, card, shortened
 from dpbandits.environments import Arms
 from dpbandits.environments.numbers import low_and_high, real
@@ -219,20 +219,21 @@ class Session:
         """What is known of an arm: an interval that holds its mean reward with this confidence, whenever one looks.
 
         It follows from releases alone: see ``dpbandits.curators.interval``. Policies whose curator has no such bound
-        refuse. With a ``window``, stints may close early, and the error is divided among the releases.
+        refuse. A policy for any reward learns the logistic function of the reward, which says nothing of the mean of
+        unbounded rewards: such a session needs a ``reward_range``.
 
         >>> session = Session("ldp-ucb-b", arms=["red", "green"], epsilon=2, reward_range=(0, 10))
         >>> session.interval("green")
         (0.0, 10.0)
         """
         number, low, high = self._number(arm), *self.reward_range
+        if self.policy.any_reward and not self._maps:
+            raise InputError("reward_range", f"is required to know the mean reward of an arm with {self.policy.name}")
         with self._lock:
             missed = 1.0 - fraction("confidence", confidence)
-            curator = self.policy.curator
-            if self.window is None:
-                ends = interval(curator, number, missed)
-            else:
-                ends = interval_of_any_stint(curator, number, missed, self.version)
+            ends = interval_of_any_stint(self.policy.curator, number, missed, self.version)
+        if self.policy.any_reward:
+            ends = of_rewards(ends)
         return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
     @property
