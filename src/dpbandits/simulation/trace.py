@@ -11,20 +11,7 @@ import numpy as np
 
 from dpbandits import __version__
 from dpbandits.display import card, shortened, sparkline
-from dpbandits.errors import MissingExtraError
 from dpbandits.formats import amount, estimate, plural
-from dpbandits.plotting import (
-    COLOURS,
-    DASHES,
-    MARKERS,
-    Line,
-    draw_lines,
-    look,
-    new_axes,
-    nth_look,
-    show_legend,
-    show_notes,
-)
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import Stopping
 from dpbandits.simulation.settings import Simulation
@@ -37,9 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpbandits.bounds import Bound
-
-QUANTILES = (0.05, 0.5, 0.95)
-TRACE = "dpbandits-trace"  # marks a trace's line among those of its axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,43 +141,9 @@ class Trace:
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``dpbandits simulate --json`` prints."""
-        regret = self.regret
-        stderr = [None if np.isnan(x) else float(x) for x in self.stderr]
-        settings, pulls, stops = self.simulation.to_json(), self.pulls[:, -1].mean(axis=0), self.stops
-        return {
-            **settings,
-            "policy": self.policy,
-            "arms": self.simulation.arms.text,
-            "options": self.options,
-            "runs": self.runs,
-            "guarantee": self.guarantee.to_json(),
-            "names": list(self.names),
-            "means": self.means.tolist(),
-            "seconds": self.seconds,
-            "version": self.version,
-            "engine": self.engine,
-            "checkpoints": self.checkpoints.tolist(),
-            "regret": {
-                "mean": regret.mean(axis=0).tolist(),
-                "std": regret.std(axis=0, ddof=1).tolist() if self.runs > 1 else stderr,
-                "stderr": stderr,
-                "quantiles": {str(q): np.quantile(regret, q, axis=0).tolist() for q in QUANTILES},
-            },
-            "final": {
-                "regret_mean": float(regret[:, -1].mean()),
-                "regret_stderr": stderr[-1],
-                "regret_max": float(regret[:, -1].max()),
-                "regret_quantiles": {str(q): float(np.quantile(regret[:, -1], q)) for q in QUANTILES},
-                "disasters": self.tail.disasters,
-                "tail": self.tail.to_json(),
-                "pulls_mean": pulls.tolist(),
-                "pulls": dict(zip(self.names, pulls.tolist(), strict=True)),
-                "best_arm": list(self.best_arms) if len(self.best_arms) > 1 else self.best_arms[0],
-                "best_arm_found": self.found,
-                "best_arm_fraction": self.best_arm_fraction,
-            },
-            **({} if stops is None else {"stops": stops.to_json(self.names)}),
-        }
+        from dpbandits.simulation.documents import document
+
+        return document(self)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A tidy table: one row for each run and checkpoint, with the regret and the pulls of every arm by name.
@@ -201,28 +151,9 @@ class Trace:
         The policy and its epsilon stand in every row, so that the tables of several traces can be put together; so
         does ``promise``, where nothing is promised of these numbers.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtraError("pandas", "data") from None
-        run, t = np.meshgrid(np.arange(self.runs), self.checkpoints, indexing="ij")
-        epsilon = self.guarantee.epsilon
-        columns: dict[str, Any] = {
-            "policy": np.full(run.size, self.policy),
-            "epsilon": np.full(run.size, np.nan if epsilon is None else epsilon),
-            **({"promise": np.full(run.size, self.guarantee.promise)} if self.guarantee.void else {}),
-            "run": run.ravel(),
-            "t": t.ravel(),
-            "regret": self.regret.ravel(),
-        }
-        for arm, name in enumerate(self.names):
-            columns[f"pulls_{name}"] = self.pulls[:, :, arm].ravel()
-        if self.named is not None:
-            stopped = self.named.max(axis=1)
-            names = np.where(stopped > 0, np.array(self.names, object)[self.named.argmax(axis=1)], None)
-            columns["stopped"] = np.repeat(np.where(stopped > 0, stopped, np.nan), self.checkpoints.size)
-            columns["named"] = np.repeat(names, self.checkpoints.size)
-        return pandas.DataFrame(columns)
+        from dpbandits.simulation.documents import table
+
+        return table(self)
 
     def summary(self) -> list[str]:
         """The outcome in a few lines: the regret, and which arm won."""
@@ -279,69 +210,9 @@ class Trace:
         ``bounds``, also the theorems on the policy's regret here, on a logarithmic axis: its upper bounds dotted, the
         lower bounds dashed in grey.
         """
-        if ax is None:
-            ax = self._axes()
-        self._label(ax)
-        number = sum(line.get_gid() == TRACE for line in ax.get_lines())  # traces that are drawn already
-        drawn = nth_look(number)
-        mean, band = self.regret.mean(axis=0), 2 * np.nan_to_num(self.stderr)
-        (line,) = ax.plot(
-            self.checkpoints,
-            mean,
-            label=label or self.label,
-            color=COLOURS[drawn.colour],
-            linestyle=DASHES[drawn.dashes],
-            marker=MARKERS[drawn.marker] or None,
-            markevery=max(mean.size // 8, 1),
-            gid=TRACE,
-        )
-        ax.fill_between(self.checkpoints, mean - band, mean + band, color=line.get_color(), alpha=0.2, linewidth=0)
-        if bounds:
-            draw_lines(ax, self._bound_lines(COLOURS[drawn.colour]))
-            ax.set_yscale("log")
-        show_legend(ax, 8)
-        show_notes(ax, [self.guarantee.in_short] if self.guarantee.void else [])
-        return ax
+        from dpbandits.simulation.drawing import draw
 
-    def _axes(self) -> Axes:
-        ax = new_axes()
-        simulation = self.simulation
-        named = f" (best: {shortened(', '.join(self.best_arms), 30)})" if simulation.arms.named else ""
-        facts = f"{plural(self.runs, 'run')}, seed {simulation.seed}, dpbandits {self.version}"
-        void = f"\n{self.guarantee.in_short}" if self.guarantee.void else ""
-        ax.set_title(f"{shortened(simulation.arms.text, 60)}{named}, {facts}{void}", fontsize=9)
-        look(ax)
-        return ax
-
-    def _label(self, ax: Axes) -> None:
-        """Name both axes and take the logarithm of time, unless the axes' owner has drawn or named something."""
-        if not ax.get_lines() and not ax.get_xlabel() and ax.get_xscale() == "linear":
-            ax.set_xscale("log")
-        if not ax.get_xlabel():
-            ax.set_xlabel("round t")
-        if not ax.get_ylabel():
-            ax.set_ylabel("regret (reward units)")
-
-    def _bound_lines(self, colour: str) -> list[Line]:
-        """The bounds over time; those that nearly coincide share a line."""
-        low, high = self.simulation.reward_range or (0.0, 1.0)
-        times = np.unique(np.concatenate([self.checkpoints[self.checkpoints > 1], [self.horizon]])).astype(np.float64)
-        groups: list[tuple[Floats, list[Bound]]] = []
-        for bound in sorted(self.bounds(), key=lambda bound: -(bound.value or 0.0)):
-            curve = (high - low) * bound.at(times)
-            near = [g for at, g in groups if g[0].kind == bound.kind and np.allclose(at, curve, 0.02, equal_nan=True)]
-            near[0].append(bound) if near else groups.append((curve, [bound]))
-        greys = iter(["#222222", "#666666", "#999999", "#bbbbbb"] * 4)
-        lines = []
-        for curve, group in groups:
-            names = ", ".join(bound.name + ("" if bound.checked else " (not checked)") for bound in group)
-            if group[0].kind == "upper":
-                dashes = (0, (4, 1, 1, 1)) if group[0].scope == "every problem" else (0, (1, 1.5))
-                lines.append(Line(f"at most: {names}", times, curve, colour=colour, dashes=dashes))
-            else:
-                label = f"at least, as t grows: {names}"
-                lines.append(Line(label, times, curve, style="dashed", colour=next(greys)))
-        return lines
+        return draw(self, ax, label, bounds)
 
     def save(self, path: str | Path) -> None:
         """Write a Parquet file (.parquet) with the settings, the seed and the version inside."""
