@@ -134,8 +134,8 @@ def test_a_policy_that_is_made_keeps_its_own_settings() -> None:
     made = dp.policies.adap_ucb(arms=2, epsilon=1.0, alpha=1.0)
     assert pulls(made, epsilon=None) == pulls(alpha=1)
     for given, message in (
-        ({"epsilon": 2}, "policy is made already: epsilon is its own"),
-        ({"alpha": 2, "epsilon": None}, "policy is made already: options is its own"),
+        ({"epsilon": 2}, "policy is an instance: set epsilon where it is made, got 2"),
+        ({"alpha": 2, "epsilon": None}, "policy is an instance: set options where it is made"),
         ({"arms": [0.1, 0.2, 0.3], "epsilon": None}, "arms must be 2 for this adap-ucb, got 3"),
     ):
         with pytest.raises(InputError, match=message):

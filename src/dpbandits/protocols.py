@@ -111,47 +111,47 @@ class Releases(Protocol):
 
 @runtime_checkable
 class Likelihood(Releases, Protocol):
-    """Releases of which the curator also tells how well they fit a mean.
+    """Releases for which the curator also says how well they fit a mean.
 
-    ``samples`` must change whenever the releases do, because agents keep what they computed of an arm until then. In
-    heldp-glr-b and heldp-weighted-* it does not where a weight is lost to rounding, as that of a user at level 1e-6 is
-    beside a total of 4096. Such a response is noticed with the next one that has more weight.
+    ``samples`` must change whenever the releases do, because until then agents keep what they computed for an arm. In
+    heldp-glr-b and heldp-weighted-* it stays the same where rounding loses a weight, such as that of a user at level
+    1e-6 in a total of 4096. Such a response is noticed with the next one that has more weight.
     """
 
     def misfit(self, arm: int, mean: float) -> float:
-        """Minus the log-likelihood of what was released, if the arm's mean reward were this; up to a constant.
+        """Minus the log-likelihood of the releases if the arm's mean reward were ``mean``, up to a constant.
 
-        It is least at the released mean, and grows with the distance on each side. What exceeds that least value is the
-        evidence against another mean.
+        It is least at the released mean and grows with the distance from it on each side. The difference from the least
+        value is the evidence against ``mean``.
         """
 
     def reaches(self, arm: int, mean: float) -> bool:
-        """Whether the released mean is at least this; it may be known without computing the released mean."""
+        """Whether the released mean is at least ``mean``; a curator may know that without computing its mean."""
 
 
 @runtime_checkable
 class Foreseeable(Likelihood, Protocol):
-    """A likelihood of which the curator also tells what may become of it: simulations are quicker by that."""
+    """A likelihood whose changes in later rounds the curator can bound, which makes simulations quicker."""
 
     def steepness(self, arm: int, mean: float) -> float:
-        """The misfit rises nowhere faster between the released mean and this one, which is larger."""
+        """An upper bound on the slope of the misfit between the released mean and ``mean``, which is larger."""
 
     def rise(self, arm: int, mean: float, top: float, evidence: float) -> float:
-        """About what the next response may add to this evidence against ``top``; ``mean`` is the released mean.
+        """An estimate of what the next response adds to this evidence against ``top``; ``mean`` is the released mean.
 
-        It chooses how long a stint is, and no proof rests on it.
+        It decides how long a stint is. No proof rests on it.
         """
 
     def lower(self, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
-        """A line: in the next ``ahead`` rounds, while the released mean is above it, the evidence is within the budget.
+        """A line: while the released mean is above it, evidence against ``top`` is at most ``budget``.
 
-        That is the evidence against ``top``, which is ``evidence`` now. Infinity where nothing is certain.
+        This holds for the next ``ahead`` rounds. The evidence now is ``evidence``. Infinity if no line is known.
         """
 
 
 @runtime_checkable
 class Bounded(Releases, Protocol):
-    """Releases of which the curator also tells an upper confidence bound."""
+    """Releases for which the curator also computes an upper confidence bound."""
 
     def upper(self, arm: int, budget: float) -> float:
         """The largest mean against which the evidence is at most ``budget``."""
@@ -173,15 +173,15 @@ class Curator(Releases, Protocol):
 
     @property
     def counts_ahead(self) -> bool:
-        """Whether ``samples`` and ``width`` tell what they will be once ``ahead`` more responses have come.
+        """Whether ``samples`` and ``width`` can say what they will be once ``ahead`` more responses have come.
 
-        Then decisions that wait for a response count in a live index, as if their responses were like those before;
-        but not where the curator tells a likelihood or an upper bound.
+        If so, decisions that wait for a response count in the index of a live run, as if their responses had the mean
+        of the earlier ones. They do not count where the curator computes a likelihood or an upper bound.
         """
 
     @property
     def steps(self) -> int:
-        """In the local model, what devices with exact noise send: an integer, in units of 1/steps."""
+        """In the local model, devices with exact noise send an integer, in units of 1/steps."""
 
     def guarantee(self) -> Guarantee:
         """The promise, made from the same numbers as the noise."""
@@ -190,18 +190,18 @@ class Curator(Releases, Protocol):
         """What the user's device sends: in the local model a private response, otherwise the reward."""
 
     def accepts(self, response: float) -> bool:
-        """Whether a device of ours can have sent this."""
+        """Whether this is a value that the package's devices send."""
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
-        """Take what a device sent."""
+        """Take a response that a device sent."""
 
     def close(self, arm: int, rng: Rng) -> None:
-        """The stint on ``arm`` is over. At least one response came since the last one was."""
+        """End the stint on ``arm``. At least one response has been added since its last stint ended."""
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
         """Play ``arm`` n times, or until its released mean is no longer above ``line``; return how many rounds it took.
 
-        The law is that of ``one_by_one``; a curator that needs only totals draws them at once.
+        The results have the distribution of ``one_by_one``; a curator that needs only totals draws them at once.
         """
 
 

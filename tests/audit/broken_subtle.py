@@ -196,8 +196,8 @@ class AcceptsLater(Pair):
 
 
 subtle("very small or very large", Underflow)
-subtle("truths are added", TruthsAdded)
-subtle("truths are added", TruthsOfFloats)
+subtle("booleans are used as numbers", TruthsAdded)
+subtle("booleans are used as numbers", TruthsOfFloats)
 subtle("some digits", Rounded)
 subtle("does not support ufuncs", RowWraps)
 subtle("branches on reward", Edge)
@@ -386,5 +386,5 @@ class UniformUnderflow(LocalBernoulli):
         return 1.0 if u < 0.4 * unit(reward) else 0.0
 
 
-subtle("truths are added", WithTruths)
+subtle("booleans are used as numbers", WithTruths)
 subtle("very small or very large", UniformUnderflow)

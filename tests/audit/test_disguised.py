@@ -148,7 +148,7 @@ def test_endless_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SECONDS", 1.0)
     verdict = verify(made_with(Endless, True), epsilon=1.0)
     assert verdict.verdict == "refused"
-    assert "does not come back" in verdict.reason
+    assert "does not return within" in verdict.reason
 
 
 @pytest.mark.parametrize("promise", [None, "1.0", Guarantee.central("1.0"), Guarantee.central(math.nan)])  # type: ignore[arg-type]

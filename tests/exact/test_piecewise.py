@@ -181,7 +181,7 @@ def test_a_session_takes_the_responses_of_devices() -> None:
         assert session.tell(decision, response) == "used"
     decision = session.ask()
     for wrong in (-1, GRID + window_width(Fraction(2))):
-        with pytest.raises(dp.InputError, match="must be one that a device of ldp-imed-p makes"):
+        with pytest.raises(dp.InputError, match="is a value that no device of ldp-imed-p sends"):
             session.tell(decision, dp.exact.wire.encode(decision.id, Fraction(2), wrong))
 
 

@@ -337,7 +337,7 @@ def test_a_comparison_in_python_can_be_kept_in_a_folder(tmp_path: Path, monkeypa
         (
             ["ucb1"],
             {"rnus": 3},
-            "rnus is no setting of a simulation and no option of these policies: did you mean runs",
+            "rnus is neither a setting of a simulation nor an option of these policies: did you mean runs",
         ),
         ([{"alpha": 1}], {}, "policies must have the key 'policy'"),
         ([{"policy": "adap-ucb", "beta": 1}], {"epsilon": 1}, "beta is no setting and no option of adap-ucb"),

@@ -149,7 +149,7 @@ def test_bad_settings_are_refused_by_name(given: dict[str, Any], message: str) -
 
 def test_a_policy_that_is_made_keeps_its_own_settings() -> None:
     made = policies.adap_ucb(arms=2, epsilon=1.0)
-    with pytest.raises(InputError, match="policy is made already"):
+    with pytest.raises(InputError, match="policy is an instance: epsilon"):
         Session(made, epsilon=1)
     for arms in (3, ["a", "b", "c"]):
         with pytest.raises(InputError, match="arms must be 2 different names"):
@@ -265,7 +265,7 @@ def test_a_level_that_was_typed_as_a_float_means_what_was_typed() -> None:
 def test_what_no_device_of_this_policy_makes_is_refused_and_not_shown(response: int) -> None:
     asked = Session("ldp-ucb-b", arms=2, epsilon=1)
     decision = asked.ask()
-    with pytest.raises(InputError, match="response must be one that a device of ldp-ucb-b makes") as caught:
+    with pytest.raises(InputError, match="response is a value that no device of ldp-ucb-b sends") as caught:
         asked.tell(decision, json.dumps({"decision": decision.id, "epsilon": "1", "response": response}))
     assert str(response)[:5] not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -275,7 +275,7 @@ def test_what_no_device_of_this_policy_makes_is_refused_and_not_shown(response: 
 def test_a_response_larger_than_any_float_is_refused() -> None:
     asked = Session("ldp-ucb-l", arms=2, epsilon=1)
     decision = asked.ask()
-    with pytest.raises(InputError, match="response must be one that a device of ldp-ucb-l makes"):
+    with pytest.raises(InputError, match="response is a value that no device of ldp-ucb-l sends"):
         asked.tell(decision, json.dumps({"decision": decision.id, "epsilon": "1", "response": 10**400}))
 
 

@@ -47,10 +47,10 @@ class LikelihoodUCB(NamedTuple):
 
 
 class LikelihoodIMED(NamedTuple):
-    """Play the arm with the least e + log n, e being the evidence against its mean being the largest one.
+    """Play the arm with the least e + log n, where e is the evidence that its mean is below the largest one.
 
-    It is IMED (Honda & Takemura 2015) with the likelihood of what was released in the place of n kl. With a
-    ``correction`` k, evidence e counts as max(0, e - k log(1 + e)). What was computed is kept until it changes.
+    It is IMED (Honda & Takemura 2015) with the likelihood of the releases in place of n kl. With a ``correction`` k,
+    evidence e counts as max(0, e - k log(1 + e)). What was computed for an arm is kept until its releases change.
     Evidence grows with the largest mean, so an index that was too large for a smaller one is not computed again.
 
     >>> from dpbandits.curators import BatchLikelihood
@@ -59,10 +59,10 @@ class LikelihoodIMED(NamedTuple):
     """
 
     correction: float
-    counts: Floats  # (arms,): the samples for which the next one holds; 0 is none
+    counts: Floats  # (arms,): the number of samples when ``means`` was computed; 0 before that
     means: Floats  # (arms,)
-    least: Floats  # (arms,): the misfit of the mean, where that is below the next one
-    tops: Floats  # (arms,): the largest mean for which the next one holds; -1 is none
+    least: Floats  # (arms,): the misfit at the arm's own mean; valid where that is below ``tops``
+    tops: Floats  # (arms,): the largest mean of all arms when ``indices`` was computed; -1 before that
     indices: Floats  # (arms,)
 
     @classmethod
@@ -84,7 +84,7 @@ class LikelihoodIMED(NamedTuple):
         for arm in range(arms):
             if counts[arm] != releases.samples(arm, 0):
                 if changed == arms:
-                    changed = arm  # what the others are decides whether its mean is needed
+                    changed = arm  # whether its mean is needed depends on the other arms
                     continue
                 self.look(releases, arm)
             if means[arm] > top:
@@ -117,11 +117,11 @@ class LikelihoodIMED(NamedTuple):
         return releases.reaches(leader, top)
 
     def stays_above(self, arm: int, lowest: float, top: float) -> bool:
-        """Whether the index is known to be above ``lowest``: it was when the largest mean was less than ``top``."""
+        """Whether the index is known to be above ``lowest``: it was above when the largest mean was at most ``top``."""
         return self.indices[arm] > lowest + MARGIN and 0.0 <= self.tops[arm] <= top
 
     def look(self, releases: Likelihood, arm: int) -> None:
-        """Look at what was released of an arm, if that has changed."""
+        """Read the mean of an arm again if its releases have changed."""
         n = releases.samples(arm, 0)
         if self.counts[arm] != n:
             self.counts[arm], self.means[arm], self.tops[arm] = n, releases.mean(arm), -1.0

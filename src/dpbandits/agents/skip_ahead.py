@@ -28,7 +28,7 @@ from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingLazy", "SkippingLikelihood", "SkippingUCB", "skip_ahead"]
 
-SHORTEST = 4  # rounds of a stint with a line: a longer stint lowers the line, a shorter one asks more often
+SHORTEST = 4  # rounds of a stint with a line: a longer stint raises the line, a shorter one asks more often
 KEPT = 0.9  # the share of the last computed lead below which all rivals are computed again
 LONGEST = 1 << 40
 
@@ -48,12 +48,13 @@ Lazily = TypeVar("Lazily", bound=_Indexed)
 
 
 def skip_ahead(agent: Agent, curator: Curator) -> Agent:
-    """An agent with the same choices in longer stints; the agent itself where no such proof is written.
+    """An agent with the same choices in longer stints; the agent itself where this module has no proof for it.
 
-    The proofs need a curator of this kind. While an arm is played, the releases of the others stand. It does not
-    release whole stints: there, a longer stint would be another release. A likelihood is ``protocols.Foreseeable``.
-    These three are checked here. ``lowest``, ``samples`` and ``width`` tell what may come, as ``protocols.Releases``
-    says. An arm that is ready at a confidence stays so, and is so at every smaller one.
+    The proofs make five assumptions about the curator. The first three are checked here. While an arm is played, the
+    releases of the other arms stay the same. The curator does not release whole stints, where a longer stint would
+    change the release. If the agent uses a likelihood, the curator is ``protocols.Foreseeable``. ``lowest``,
+    ``samples`` and ``width`` bound later releases, as ``protocols.Releases`` says. An arm that is ready at some
+    confidence stays ready, and is ready at every smaller confidence.
 
     >>> from dpbandits.curators import Batch, Plain
     >>> type(skip_ahead(UCB.start(2), Plain.start(2))).__name__
@@ -146,7 +147,7 @@ class SkippingUCB(NamedTuple):
         return 0
 
     def ceiling_at(self, t: int) -> float:
-        """What no rival's index exceeds in round t."""
+        """An upper bound on the rivals' indices in round t."""
         return self.ceiling[0] + self.rise[0] * t
 
     def stint(self, releases: Releases, t: int, bonus: float, lead: float) -> tuple[int, int, float]:
@@ -161,8 +162,8 @@ class SkippingUCB(NamedTuple):
 class SkippingLazy(NamedTuple, Generic[Lazily]):
     """An agent whose indices only grow with t while releases stand: the leader stays while no rival can pass it.
 
-    Until the leader's next release its index is at least what it is now, and no rival's is more than at the end. Where
-    every response is released, each choice is made anew.
+    Until the leader's next release its index is at least its index now, and each rival's is at most its index at the
+    end of the stint. Where every response is released, each choice is made anew.
 
     >>> from dpbandits.curators import Lazy
     >>> agent, curator, rng = SkippingLazy.start(LazyUCB.start(2)), Lazy.start(2, epsilon=1.0), np.random.default_rng(0)

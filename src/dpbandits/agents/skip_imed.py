@@ -14,8 +14,8 @@ from dpbandits.numerics import corrected, kl, kl_lower_near, kl_upper, positive_
 from dpbandits.protocols import MARGIN, NO_LINE, Foreseeable, Releases
 from dpbandits.types import Floats, Rng
 
-HALF = 0.5  # of the lead of an index that its own growth may cost in a stint
-FARTHEST = 40.0  # a larger lead of the arm with the largest mean makes no longer stint
+HALF = 0.5  # the share of an index's lead that its own growth may use up in a stint
+FARTHEST = 40.0  # a lead larger than this does not make the stint longer
 LONGEST = 1e18  # rounds; a 64-bit integer holds nine times as many
 
 
@@ -23,26 +23,26 @@ class KeptOfIMED(NamedTuple):
     """The fields of ``SkippingIMED`` and ``SkippingLikelihood``."""
 
     imed: Any
-    counts: Floats  # (arms,): the samples for which the next three hold; 0 is none
+    counts: Floats  # (arms,): the number of samples when the next three were computed; 0 before that
     means: Floats  # (arms,)
-    logs: Floats  # (arms,): of the samples
-    least: Floats  # (arms,): the misfit of the mean, where the misfit is known up to a constant; NaN is none
-    tops: Floats  # (arms,): the largest mean for which the next three hold; -1 is none
+    logs: Floats  # (arms,): log of ``counts``
+    least: Floats  # (arms,): the misfit at the arm's own mean, where misfits are known up to a constant; NaN if not yet
+    tops: Floats  # (arms,): the largest mean of all arms when the next three were computed; -1 before that
     evidence: Floats  # (arms,)
     penalties: Floats  # (arms,): the evidence with IMED's correction
-    slopes: Floats  # (arms,): the penalty rises nowhere faster between the arm's mean and the largest one
+    slopes: Floats  # (arms,): an upper bound on the penalty's slope between the arm's mean and the largest one
 
 
 class IMEDInStints:
-    """The arm with the least evidence + log n, for as long as it is certain to be that.
+    """Play the arm with the least evidence + log n, for as long as it certainly has the least.
 
     The arm with the largest mean has the index log n. Its rivals' indices are above that as long as its mean is above a
-    line, which is a bound from above of the largest mean at which a rival's index is log n at the end of the stint. For
-    an arm with a smaller mean, no other index falls while it is played; its own stays below the least of them as long
-    as its mean is above a line.
+    line. The line is an upper bound on the largest mean at which a rival's index equals log n at the end of the stint.
+    While an arm with a smaller mean is played, no other index falls. Its own index stays below the least of them as
+    long as its mean is above a line.
 
-    What was computed of an arm is kept until it is played. From there, and a bound of the slope, follows a floor of its
-    index for any largest mean. Only arms whose floor does not exclude them are computed again.
+    What was computed for an arm is kept until the arm is played. Together with a bound on the slope it gives a lower
+    bound on the arm's index for any largest mean. Only arms that this bound does not exclude are computed again.
     """
 
     __slots__ = ()
@@ -92,7 +92,7 @@ class IMEDInStints:
         return MARGIN + 1e-15 * self.counts[arm]
 
     def floor(self: Any, arm: int, top: float) -> float:
-        """What this arm's index is at least, from where it was last computed."""
+        """A lower bound on this arm's index, from its last computed value."""
         if self.tops[arm] < 0.0:
             return -math.inf
         return max(self.penalties[arm] - self.slopes[arm] * max(self.tops[arm] - top, 0.0), 0.0) + self.logs[arm]
@@ -110,7 +110,7 @@ class IMEDInStints:
         return self.penalties[arm] + self.logs[arm]
 
     def leading(self: Any, releases: Any, leader: int, lead: float) -> tuple[int, float]:
-        """For how long to play the arm with the largest mean, and above which line; ``lead`` is its index's."""
+        """For how long to play the arm with the largest mean, and above which line; ``lead`` is how far it leads."""
         n, top, growth = self.counts[leader], self.means[leader], HALF * lead
         rounds = int(min(n * math.expm1(growth), LONGEST)) if growth > 1.0 or n * growth > 1.0 else 1  # e^x < 1 + 2x
         if rounds < 2:
@@ -245,11 +245,11 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
         return max(releases.misfit(arm, top) - self.least[arm], 0.0)
 
     def steepness(self, releases: Foreseeable, arm: int, top: float) -> float:
-        """The evidence rises nowhere faster between the arm's mean and ``top``."""
+        """An upper bound on the slope of the evidence between the arm's mean and ``top``."""
         return releases.steepness(arm, top)
 
     def root(self, arm: int, evidence: float) -> float:
-        """Nothing is known where evidence is infinite."""
+        """Infinity: where the evidence is infinite, no bound is known."""
         return math.inf
 
     def rise(self, releases: Foreseeable, arm: int, top: float) -> float:

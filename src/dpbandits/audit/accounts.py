@@ -1,4 +1,4 @@
-"""What is public, what each reward has paid for it, and the source of noise that enters it there."""
+"""Privacy accounting: the numbers that were released, the privacy loss of each reward, and symbolic noise."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Deviations(float):
 
 
 class Accounts:
-    """What is public, and what each reward has paid for it.
+    """The numbers that are public, and the privacy loss of each reward.
 
     ``shift[j][i]`` says by how much noise j must move, for a unit of reward i, so that everything that is public stays
     the same. It is found form by form: the form's own new noise takes up what the other noises leave. If a form has no

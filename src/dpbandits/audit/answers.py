@@ -1,8 +1,8 @@
-"""Responses that cannot be followed on symbols, at some rewards: what is answered over a fine grid of uniform numbers.
+"""A numerical check of responses that symbolic execution cannot follow, at the rewards in ``REWARDS``.
 
-This can refute a claim and cannot prove one. A grid of ``STEPS`` uniform numbers shows which answer may be more likely
-under one reward than under another. Its low bits are always the same, so it is no proof. That answer is then counted
-over ``DRAWS`` random uniform numbers under each of the two rewards. The loss that is said is the ratio of the two
+It can refute a claim but not prove one. A grid of ``STEPS`` uniform numbers shows which answer may be more likely under
+one reward than under another. The low bits of its numbers are always the same, so it is no proof. That answer is then
+counted over ``DRAWS`` random uniform numbers under each of the two rewards. The reported loss is the ratio of the two
 Clopper-Pearson bounds, which is too large with probability at most ``ERROR``.
 """
 

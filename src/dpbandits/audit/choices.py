@@ -231,13 +231,13 @@ def _peak(cell: Any) -> float:
 
 
 def _untouched(initial: list[Any], state: State, own: list[bool]) -> bool:
-    """Whether the others' cells are as they were, and the arm's own hold no poison but their own."""
+    """Whether all cells of other arms are unchanged, and the played arm's cells hold only values that they may."""
     now = cells(state.curator)
     return all(a is b or (mine and _allowed(b)) for a, b, mine in zip(initial, now, own, strict=True))
 
 
 def _allowed(cell: Any) -> bool:
-    """Whether an arm's own cell may have come to hold this."""
+    """Whether a cell of the played arm may hold this: no poison, except a count that varies with the arms played."""
     return not isinstance(cell, Poison) or isinstance(cell, Varies)
 
 

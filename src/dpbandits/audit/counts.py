@@ -63,7 +63,7 @@ class Truth:
         return Truth(self.value or bool(other)) if _is_truth(other) else Count(self.value) | other
 
     def _refuse(self, *_: Any) -> NoReturn:
-        raise Refused("truths are added, turned or counted as numbers, which NumPy and Python do differently")
+        raise Refused("booleans are used as numbers, where NumPy and Python give different results")
 
     __rand__, __ror__ = __and__, __or__
     __repr__ = __str__ = __format__ = _text

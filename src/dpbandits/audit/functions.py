@@ -13,7 +13,7 @@ __all__ = ["stand_ins"]
 
 
 def unit(x: Any) -> Any:
-    """A bare reward becomes one in [0, 1]; what is in [0, 1] anyway stays as it is."""
+    """A bare reward becomes a symbol in [0, 1]; a number that is known to be in [0, 1] stays as it is."""
     if isinstance(x, Num) and not _bare(x) and x.terms and all(term[0] == REWARD for term in x.terms):
         low, high = span(x)
         if low >= 0.0 and high <= 1.0:
@@ -22,14 +22,14 @@ def unit(x: Any) -> Any:
 
 
 def sigmoid(x: Any) -> Any:
-    """The same for the logistic function. It is another number than ``unit`` of the same reward."""
+    """The same for the logistic function. Its result is a different symbol from ``unit`` of the same reward."""
     if isinstance(x, Num) and not _bare(x):
-        raise Refused("the logistic function of something else than a reward is not followed")
+        raise Refused("the logistic function is followed only on a reward itself")
     return _brought(x, "sigmoid") if _bare(x) else numerics.sigmoid(x)
 
 
 def on_grid(x: Any) -> Any:
-    """A reward in [0, 1] on the grid: in [0, 1] too, and not the same number."""
+    """A reward in [0, 1], rounded to the grid: another symbol, in [0, 1] too."""
     if not isinstance(x, Num):
         return numerics.on_grid(x)
     terms = list(x.terms)
@@ -41,11 +41,11 @@ def on_grid(x: Any) -> Any:
         and x.factor * x.terms[terms[0]] == 1
     ):
         return _brought(x, f"{terms[0][2]} on the grid")
-    raise Refused("something else than one reward in [0, 1] is put on the grid")
+    raise Refused("a number that is not a single reward in [0, 1] is put on the grid")
 
 
 def _bare(x: Any) -> bool:
-    """Whether this is a reward itself, of which nothing is known."""
+    """Whether this is a reward itself, about which nothing is assumed."""
     if not isinstance(x, Num) or len(x.terms) != 1 or x.const != 0.0:
         return False
     [(term, c)] = x.terms.items()
@@ -59,5 +59,5 @@ def _brought(x: Num, how: str) -> Num:
 
 
 def stand_ins(source: Any) -> dict[Any, Any]:
-    """What takes the place of what, with ``source`` for a curator's own source of exact noise."""
+    """The package's functions and their symbolic replacements; ``source`` replaces a curator's own exact noise."""
     return {numerics.unit: unit, numerics.sigmoid: sigmoid, numerics.on_grid: on_grid, SystemNoise: source}

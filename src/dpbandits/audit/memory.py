@@ -78,14 +78,14 @@ class Cells(np.ndarray):
 
 
 def _place(place: Any) -> Any:
-    """``place``, unless arrays and the memory of sessions would find another cell there."""
+    """``place``; a boolean is refused, because an array and the memory of a session read it differently."""
     if any(isinstance(one, bool | np.bool_) for one in (place if isinstance(place, tuple) else (place,))):
-        raise Refused("a truth is used as a place in memory: a mask in an array, and 0 or 1 in a session")
+        raise Refused("a boolean is used as an index, which is a mask for an array, and 0 or 1 in a session")
     return place
 
 
 class Whole(Cells):
-    """Integers. What an array of integers would round is refused."""
+    """Integers. A value that an array of integers would round is refused."""
 
     def __setitem__(self, place: Any, value: Any) -> None:
         place = _place(place)

@@ -50,7 +50,7 @@ def subject(
     """
     if isinstance(policy, Policy):
         if rewards_per_user is not None and rewards_per_user != policy.rewards_per_user:
-            raise InputError("policy", f"is made already: rewards_per_user is its own, got {rewards_per_user}")
+            raise InputError("policy", f"is an instance: set rewards_per_user where it is made, got {rewards_per_user}")
         return Subject(policy, "")
     factory, given = lookup.find(policy), dict(options or {})
     about = getattr(factory, "traits", None)

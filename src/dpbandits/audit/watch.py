@@ -1,7 +1,7 @@
-"""Ends code that never ends: it raises ``Refused`` in a thread that has not come back from a user's code for long.
+"""A time limit for a user's code: ``Refused`` is raised in a thread whose user's code does not return in time.
 
-A loop that runs for ever on an infinite reward is found by time alone. ``beat`` says that one call has come back. Code
-that catches whatever is raised in it cannot be ended from inside its process: see ``last_resort``.
+Only time shows that a loop on an infinite reward never ends. ``beat`` restarts the timer for the next call. Code that
+catches every exception cannot be ended from inside its process: see ``last_resort``.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dpbandits.audit.refusals import Refused
 
 __all__ = ["beat", "rest", "watched"]
 
-#: What one call of a user's code may take: of the processor, so that a busy machine refuses nothing, and of the clock,
-#: for code that only waits.
+#: The limits for one call of a user's code: processor time, so that a busy machine refuses nothing, and time by the
+#: clock, for code that only waits.
 SECONDS, WAITING = 10.0, 60.0
 MOST_CAUGHT = 3  # refusals that a user's code may catch before the last resort
 
@@ -27,21 +27,21 @@ last_resort: Callable[[str], None] | None = None
 
 
 class EndlessError(Refused):
-    """A user's code did not come back."""
+    """A user's code did not return in time."""
 
     def __init__(self) -> None:
-        super().__init__(f"the code does not come back within {SECONDS:g} seconds of work or {WAITING:g} of waiting")
+        super().__init__(f"the code does not return within {SECONDS:g} seconds of work or {WAITING:g} of waiting")
 
 
 class _Watch:
-    """The times of the last sign of life of one thread."""
+    """The timer of one thread."""
 
     def __init__(self) -> None:
         self.thread, self.done, self.lock = threading.get_ident(), threading.Event(), threading.Lock()
         self.beat()
 
     def beat(self) -> None:
-        """A sign of life."""
+        """Start the timer again."""
         self.raised = 0
         self._restart()
 
@@ -49,16 +49,16 @@ class _Watch:
         self.worked, self.waited = time.process_time(), time.monotonic()
 
     def rest(self) -> None:
-        """No sign of life is needed until the next."""
+        """Stop the timer until the next ``beat``."""
         self.worked = self.waited = math.inf
 
     @property
     def late(self) -> bool:
-        """Whether a sign of life is overdue."""
+        """Whether a limit has passed since the last ``beat``."""
         return time.process_time() - self.worked > SECONDS or time.monotonic() - self.waited > WAITING
 
     def run(self) -> None:
-        """Wait for signs of life, and raise where there are none."""
+        """Raise ``EndlessError`` in the watched thread whenever a limit has passed."""
         while not self.done.wait(min(0.5, SECONDS / 4.0)):
             with self.lock:
                 if not self.done.is_set() and self.late:
@@ -68,21 +68,21 @@ class _Watch:
                     self.raised += 1
                     self._restart()
                     if self.raised > MOST_CAUGHT and last_resort is not None:
-                        last_resort(f"{EndlessError()}, and catches whatever is raised in it")
+                        last_resort(f"{EndlessError()}, and catches every exception")
 
 
 _RUNNING: dict[int, _Watch] = {}
 
 
 def beat() -> None:
-    """A call of a user's code has come back, or begins."""
+    """A call of a user's code has returned, or begins: start the timer again."""
     watch = _RUNNING.get(threading.get_ident())
     if watch is not None:
         watch.beat()
 
 
 def rest() -> None:
-    """No user's code runs until the next ``beat``, so that nothing is to be watched."""
+    """No user's code runs until the next ``beat``: stop the timer."""
     watch = _RUNNING.get(threading.get_ident())
     if watch is not None:
         watch.rest()

@@ -171,8 +171,8 @@ def _epsilon(given: dict[str, Any]) -> float | None:
 
 
 def _leave(text: str) -> None:
-    """End the process: nothing else stops code that catches everything."""
-    click.echo(f"dpbandits: policy must come back: {text}", err=True)
+    """End the process: nothing else stops code that catches every exception."""
+    click.echo(f"dpbandits: the policy was stopped: {text}", err=True)
     os._exit(2)
 
 

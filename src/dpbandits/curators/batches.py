@@ -29,10 +29,11 @@ class BatchesFields(NamedTuple):
 
 
 class Batches(ByStint, BatchesFields):
-    """What both curators do alike: the noisy sum of each closed stint is released once, and kept.
+    """The common part of both curators: the noisy sum of each closed stint is released once, and kept.
 
-    Every reward is in one stint, whose sum moves by at most 1 with it, so noise of scale 1/epsilon makes everything
-    epsilon-private, for ever. If an arm has more than ``most`` stints, the last ones share a place.
+    Every reward is in one stint, and changes its sum by at most 1. So noise of scale 1/epsilon makes all releases
+    together epsilon-private. If an arm has more than ``most`` stints, the sums of the further ones are added to the
+    last entry.
     """
 
     __slots__ = ()

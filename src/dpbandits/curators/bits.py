@@ -61,9 +61,9 @@ class LaplaceAtLevels(AtLevels):
 class BitsAtLevels(AtLevels):
     """One private bit at each user's own level.
 
-    A bit with attenuation s is 1 with probability 1/2 + (mean - 1/2) s. What is kept of the bits, and what the released
-    mean is, the curators say. They have ``take`` (bits of one attenuation), ``slack`` (positive while the released mean
-    is above a line; each bit changes it by a known amount, ``change``), and ``heard`` (whether there is a mean).
+    A bit with attenuation s is 1 with probability 1/2 + (mean - 1/2) s. Each subclass decides what it keeps of the bits
+    and which mean it releases. It has ``take`` (count bits of one attenuation), ``slack`` (positive while the released
+    mean is above a line), ``change`` (by how much a bit changes the slack), and ``heard`` (whether the arm has a mean).
     """
 
     __slots__ = ()
@@ -81,7 +81,7 @@ class BitsAtLevels(AtLevels):
             self.take(arm, response, 1.0 - response, attenuation(level))
 
     def meet(self, slopes: Floats) -> None:
-        """Take notice of the attenuations that the users who come have; empty where these are continuous."""
+        """Note which attenuations the population's bits have; ``slopes`` is empty if they vary continuously."""
 
     def separate(self, slopes: Floats) -> bool:
         """Whether the slack changes as ``change`` says, for bits of these attenuations."""
@@ -92,9 +92,10 @@ class BitsAtLevels(AtLevels):
         return environment.sigmoid_means[arm] if self.sigmoid else environment.unit_means[arm]
 
     def absorb(self: Any, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        """As one by one; but a bit depends on the reward only through its mean, and discarded ones are not drawn.
+        """Play as ``one_by_one`` does, in distribution. A bit depends on the reward only through the arm's mean.
 
-        Where there are few levels, as many rounds as will rarely bring the mean down to the line are drawn at once.
+        Responses that would be discarded are not drawn. Where there are few levels, many rounds are drawn at once: so
+        many that the mean rarely comes down to the line.
         """
         self.meet(environment.population.bit_slopes(self.least_level())[0])
         played = 0
@@ -109,7 +110,7 @@ class BitsAtLevels(AtLevels):
         return played
 
     def safe_rounds(self: Any, environment: Environment, arm: int, most: int, line: float) -> int:
-        """How many rounds will rarely bring the mean down to ``line``, in any order of their bits; 0 is unknown."""
+        """So many rounds that the mean rarely comes down to ``line``, in any order of the bits; 0 if unknown."""
         slopes, share = environment.population.bit_slopes(self.least_level())
         if len(slopes) == 0 or len(slopes) > MAX_LEVELS or not self.separate(slopes):
             return 0

@@ -96,7 +96,7 @@ class HeterogeneousBernoulli(BitsAtLevels, Heterogeneous):
         self.variances[arm] += (ones + zeros) * debias_variance(slope)
 
     def heard(self, arm: int) -> bool:
-        """Whether there is a mean."""
+        """Whether a response has come from this arm, so that it has a mean."""
         return self.counts[arm] > 0
 
     def slack(self, arm: int, line: float) -> float:

@@ -1,4 +1,4 @@
-"""The local model with a level for each user, where every response counts by what it tells: nobody is discarded."""
+"""The local model with a level for each user, where responses are weighted by what they tell, and none discarded."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dpbandits.types import Floats, Integers, Rng
 
 
 class ByWeight:
-    """A response tells of the mean as much as some number of rewards does, its weight.
+    """Responses have weights: a response with weight w says as much about the mean as w rewards would.
 
-    The field ``weights`` is their sum by arm.
+    The field ``weights`` holds their sum for each arm.
     """
 
     __slots__ = ()
@@ -27,7 +27,7 @@ class ByWeight:
         return self.weights[arm] > 0.0
 
     def heard(self: Any, arm: int) -> bool:
-        """Whether there is a mean."""
+        """Whether a response with weight has come from this arm, so that it has a mean."""
         return self.ready(arm, 0.0)
 
     def samples(self: Any, arm: int, ahead: int) -> float:
@@ -35,7 +35,7 @@ class ByWeight:
 
 
 class WeightedMean(ByWeight):
-    """The weighted mean. Evidence against a mean q is 2 W (q - mean)^2. The field ``sums`` has responses by weight."""
+    """The weighted mean. Evidence against a mean q is 2 W (q - mean)^2. ``sums`` holds sums of weighted responses."""
 
     __slots__ = ()
 
@@ -186,7 +186,7 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
         self.apart[0] = 1 if len(slopes) > 0 and self.separate(slopes) else 0
 
     def separate(self, slopes: Floats) -> bool:
-        """Whether the slack changes as ``change`` says: each of these attenuations has a bin of its own."""
+        """Whether each of these attenuations has a bin of its own: then the slack changes as ``change`` says."""
         shared = 0
         for j in range(1, len(slopes)):
             shared += 1 if self.bin(slopes[j]) == self.bin(slopes[j - 1]) else 0
@@ -201,7 +201,7 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
         return total
 
     def steepness(self, arm: int, mean: float) -> float:
-        """The misfit is convex."""
+        """The slope at ``mean``: the misfit is convex, so its slope is largest there."""
         return self.score(arm, min(max(mean, LOW), HIGH))[0]
 
     def rise(self, arm: int, mean: float, top: float, evidence: float) -> float:

@@ -84,7 +84,7 @@ class LocalPiecewise(Local, PiecewiseFields):
         return (self.sums[arm] / self.counts[arm] - self.offset) / self.slope
 
     def variance(self, arm: int) -> float:
-        """Of the debiased responses, plus 1/n."""
+        """The sample variance of the debiased responses, plus 1/n."""
         n = self.counts[arm]
         mean = self.sums[arm] / n
         return max(self.squares[arm] / n - mean * mean, 0.0) / (self.slope * self.slope) + 1.0 / n

@@ -24,7 +24,7 @@ BERNOULLI, BETA, UNIFORM, NORMAL, CHOICE = range(5)
 
 
 def draw(code: int, first: float, second: float, values: Floats, start: int, size: int, rng: Rng) -> float:
-    """One reward of the distribution with this code and these parameters; ``values[start:start+size]`` is a choice's.
+    """One reward of the distribution with this code and parameters; ``Choice`` draws from ``values[start:start+size]``.
 
     >>> draw(UNIFORM, 2.0, 2.5, np.zeros(1), 0, 0, np.random.default_rng(0)) < 2.5
     True

@@ -26,7 +26,7 @@ __all__ = ["Levels", "NormalLevels", "Population", "levels_of", "parse_levels"]
 
 @dataclass(frozen=True)
 class Levels:
-    """A list of levels, each as likely as the others: a design, or a sample of users. 0 is a user who sends nothing.
+    """A list of equally likely levels: a design, or a sample of users. A user at level 0 sends nothing.
 
     >>> Levels.of([2, 0, 0.2, 1]).accepted(1.0), str(Levels.of([1]))
     (0.5, 'constant(1)')

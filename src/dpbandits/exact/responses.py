@@ -98,7 +98,7 @@ class RandomisedResponse(_AtLevel):
 
 
 class ThresholdCurator(_AtLevel):
-    """Whether a reward of any size is above a public threshold, by randomised response. What is no number is not.
+    """Whether a reward of any size is above a public threshold, by randomised response. NaN counts as not above.
 
     >>> ThresholdCurator("1", 20.0).respond(35.0) in (0, 1)
     True

@@ -44,7 +44,7 @@ def policies_of(
     unknown = [name for name in given if name not in settings() and name not in options]
     if unknown and cells:
         hint = nearest(unknown[0], ["runs", *settings(), *sorted(options)])
-        raise InputError(unknown[0], f"is no setting of a simulation and no option of these policies: {hint}")
+        raise InputError(unknown[0], f"is neither a setting of a simulation nor an option of these policies: {hint}")
     if not cells and not traces:
         raise InputError("policies", "must be at least one, got none")
     return cells, traces

@@ -296,7 +296,7 @@ def play_all(
 
 
 def enough_runs(question: Question, probe: Outcome) -> int:
-    """How many runs make the tail's term of the upper end small against the regret, as far as there is time for it."""
+    """The number of runs that makes the interval's term for the tail small against the regret, within a time limit."""
     wanted = 7.0 * question.worst * math.log(2.0 / MISS) / (3.0 * PRECISION * max(probe.regret, 1e-3 * question.worst))
     affordable = ROUNDS[lookup.traits(probe.policy).cost] / question.horizon
     return max(question.runs, math.ceil(min(wanted, affordable, MOST_RUNS)))

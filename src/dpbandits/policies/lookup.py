@@ -54,7 +54,7 @@ def find(policy: str | Factory) -> Factory:
     if callable(policy):
         return policy
     if isinstance(policy, Policy):
-        raise InputError("policy", f"is made already: here its name or its function is needed, got {policy.name}")
+        raise InputError("policy", f"must be a name or a function here, got an instance of {policy.name}")
     if not isinstance(policy, str):
         raise InputError("policy", f"must be a name or a function that makes one, got {policy!r:.80}")
     if ":" in policy:

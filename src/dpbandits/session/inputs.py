@@ -33,7 +33,9 @@ def made_of(
     """The names of the arms, and the policy."""
     if isinstance(policy, Policy):
         if epsilon is not None or horizon is not None or options or any(one is not None for one in users.values()):
-            raise InputError("policy", "is made already: epsilon, horizon, rewards_per_user and options are its own")
+            raise InputError(
+                "policy", "is an instance: epsilon, horizon, rewards_per_user and options are set where it is made"
+            )
         names, made = names_of(policy.arms if arms is None else arms), policy
     else:
         if arms is None:

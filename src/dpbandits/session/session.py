@@ -475,7 +475,7 @@ class Session:
         if self._epsilon is not None and made.epsilon is not self._epsilon and made.epsilon != self._epsilon:
             raise InputError("response", f"must be made at epsilon {self._epsilon}, got one at {made.epsilon}")
         if not self.policy.curator.accepts(made.value):
-            raise InputError("response", f"must be one that a device of {self.policy.name} makes; this is not")
+            raise InputError("response", f"is a value that no device of {self.policy.name} sends")
         return made.value, as_level(made.epsilon)
 
     def _response(self, response: Any) -> Response:
@@ -493,9 +493,7 @@ class Session:
         try:
             value = sent.response / steps
         except OverflowError:
-            raise InputError(
-                "response", f"must be one that a device of {self.policy.name} makes; this is not"
-            ) from None
+            raise InputError("response", f"is a value that no device of {self.policy.name} sends") from None
         return Response(sent.decision, sent.epsilon, value, steps, exact=True)
 
     def _reward(self, reward: Any) -> float:

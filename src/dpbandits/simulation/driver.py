@@ -126,14 +126,14 @@ def simulate_all(
 
 
 def _options(policy: Any, options: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a policy. A keyword that is none, and no parameter of ``simulate``, is refused."""
+    """The options of a policy. A keyword that is neither an option nor a parameter of ``simulate`` is refused."""
     if more and not isinstance(policy, Policy):
         allowed = lookup.options(policy)
         for name in more:
             if name not in allowed:
                 hint = nearest(name, [*allowed, *inspect.signature(simulate).parameters][:-1])
                 label = lookup.written(lookup.find(policy))
-                raise InputError(name, f"is no setting of a simulation and no option of {label}: {hint}")
+                raise InputError(name, f"is neither a setting of a simulation nor an option of {label}: {hint}")
     return lookup.merged(options, more)
 
 

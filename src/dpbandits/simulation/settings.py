@@ -345,17 +345,17 @@ class Simulation:
 
 
 def _with_settings_of(policy: Policy, given: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a simulation of a policy that is made already."""
+    """The settings of a simulation of a policy that is given as an instance."""
     for name in ("epsilon", "options"):
         if given.get(name):
-            raise InputError("policy", f"is made already: {name} is its own, got {given[name]}")
+            raise InputError("policy", f"is an instance: set {name} where it is made, got {given[name]}")
     if "arms" in given and len(read := Arms.of(given["arms"])) != policy.arms:
         raise InputError("arms", f"must be {policy.arms} for this {policy.name}, got {len(read)} in '{read.text}'")
     if policy.horizon is not None and _read_horizon(given.get("horizon", policy.horizon)) != policy.horizon:
         raise InputError("horizon", f"is {policy.horizon} rounds for this {policy.name}, got {given['horizon']}")
     for name in USERS:
         if given.get(name) is not None and given[name] != policy.settings.get(name):
-            raise InputError("policy", f"is made already: {name} is its own, got {given[name]}")
+            raise InputError("policy", f"is an instance: set {name} where it is made, got {given[name]}")
     users = {name: policy.settings.get(name) for name in USERS}
     own = {name: value for name, value in policy.options.items() if name != "epsilon" and name not in USERS}
     return {**given, "epsilon": policy.settings.get("epsilon"), "options": own, **users}
