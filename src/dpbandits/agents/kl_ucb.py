@@ -47,7 +47,7 @@ class KLUCB(NamedTuple):
                     best, largest = arm, index
         return best, 1, NO_LINE
 
-    def reaches(self, releases: Releases, arm: int, confidence: float, level: float) -> bool:
-        """Whether the arm's index may be above ``level``."""
+    def reaches(self, releases: Releases, arm: int, confidence: float, rival: float) -> bool:
+        """Whether the arm's index may be above ``rival``, another index."""
         center = raised_mean(releases, arm, confidence)
-        return center > level or releases.samples(arm, 0) * kl(center, level) < confidence
+        return center > rival or releases.samples(arm, 0) * kl(center, rival) < confidence

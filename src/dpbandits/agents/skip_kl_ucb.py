@@ -12,7 +12,7 @@ from dpbandits.numerics import kl, kl_lower_near, kl_upper, positive_log, unit
 from dpbandits.protocols import MARGIN, NO_LINE, Releases
 from dpbandits.types import Floats, Rng
 
-SHARE = 0.25  # of the leader's lead that a stint may use up
+SHARE = 0.25  # the share of the leader's lead that a stint may use up
 ROUNDING = 2e-15  # more than the rounding error of a divergence
 MANY = 1e6  # samples; with fewer, arms whose indices are equal are alike, and rounding does not decide
 
@@ -20,12 +20,12 @@ MANY = 1e6  # samples; with fewer, arms whose indices are equal are alike, and r
 class SkippingKLUCB(NamedTuple):
     """KL-UCB in stints: the leader stays ahead while its mean is above a line.
 
-    The ceiling is what no rival's index exceeds at the end of the stint. The leader's index is above it as long as its
-    mean p has n kl(p, ceiling) < L, with the n of the end and the L of the start. The line is a bound from above of the
-    least such p. Where the curator's noise has a width, every choice is made anew.
+    The ceiling is an upper bound on the rivals' indices at the end of the stint. The leader's index is above it as long
+    as its mean p has n kl(p, ceiling) < L, with the n of the stint's end and the L of its start. The line is an upper
+    bound on the least such p. Where the curator's noise has a width, every choice is made anew.
 
-    What was computed of an arm is kept until it is played. Its index is a concave function of L, so the tangent where
-    it was last computed is a ceiling of it. Only arms whose ceiling does not exclude them are computed again.
+    What was computed for an arm is kept until the arm is played. Its index is a concave function of L, so the tangent
+    at its last computed value is an upper bound. Only arms that this bound does not exclude are computed again.
 
     >>> from dpbandits.curators import Plain
     >>> agent, curator, rng = SkippingKLUCB.start(KLUCB.start(2)), Plain.start(2), np.random.default_rng(0)
@@ -36,11 +36,11 @@ class SkippingKLUCB(NamedTuple):
     """
 
     kl_ucb: KLUCB
-    counts: Floats  # (arms,): the samples for which the next one holds; 0 is none
+    counts: Floats  # (arms,): the number of samples when ``means`` was computed; 0 before that
     means: Floats  # (arms,): clipped to [0, 1]
-    levels: Floats  # (arms,): the L for which the next three hold; 0 is none
+    confidences: Floats  # (arms,): the L at which the next three were computed; 0 before that
     indices: Floats  # (arms,)
-    rises: Floats  # (arms,): of the index, as a function of L
+    rises: Floats  # (arms,): the slope of the index as a function of L
     margins: Floats  # (arms,): more than the rounding error of the index, which is a divergence's divided by its slope
 
     @classmethod
@@ -50,66 +50,66 @@ class SkippingKLUCB(NamedTuple):
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         kl_ucb = self.kl_ucb
-        level = kl_ucb.alpha * positive_log(t)
-        arm = first_unready(releases, kl_ucb.arms, t, level)
+        confidence = kl_ucb.alpha * positive_log(t)
+        arm = first_unready(releases, kl_ucb.arms, t, confidence)
         if arm < kl_ucb.arms:
             return arm, 1, NO_LINE
         for arm in range(kl_ucb.arms):
-            if level <= 0.0 or releases.width(arm, level, 0) > 0.0:
+            if confidence <= 0.0 or releases.width(arm, confidence, 0) > 0.0:
                 return kl_ucb.act(releases, t, rng)
-        leader, second = self.look(releases, level)
+        leader, second = self.look(releases, confidence)
         lead = self.indices[leader] - second
         if lead <= self.margins[leader] and (lead > 0.0 or self.counts[leader] > MANY):
             leader, lead = kl_ucb.act(releases, t, rng)[0], 0.0  # rounding may decide, so the agent itself does
-        rounds = self.rounds(leader, t, level, lead)
+        rounds = self.rounds(leader, t, confidence, lead)
         self.counts[leader] = 0.0  # it is played now, and its mean may change while its samples do not
         later = kl_ucb.alpha * positive_log(t + rounds - 1)
         if rounds < 2 or first_unready(releases, kl_ucb.arms, t, later) < kl_ucb.arms:
             return leader, 1, NO_LINE
-        line = self.line(leader, level / releases.samples(leader, rounds - 1), later)
+        line = self.line(leader, confidence / releases.samples(leader, rounds - 1), later)
         return (leader, rounds, line) if line < self.means[leader] else (leader, 1, NO_LINE)
 
-    def look(self, releases: Releases, level: float) -> tuple[int, float]:
-        """The first arm with the largest index, and what no other index exceeds."""
+    def look(self, releases: Releases, confidence: float) -> tuple[int, float]:
+        """The first arm with the largest index, and an upper bound on the other indices."""
         arms = self.kl_ucb.arms
         best = 0
         for arm in range(arms):
             n = releases.samples(arm, 0)
             if self.counts[arm] != n:
-                self.counts[arm], self.means[arm], self.levels[arm] = n, unit(releases.mean(arm)), 0.0
-                self.solve(arm, level)
+                self.counts[arm], self.means[arm], self.confidences[arm] = n, unit(releases.mean(arm)), 0.0
+                self.solve(arm, confidence)
             if self.indices[arm] > self.indices[best]:
                 best = arm
-        self.solve(best, level)
+        self.solve(best, confidence)
         second = -1.0
         for arm in range(arms):
             if arm == best:
                 continue
-            index = self.ceiling(arm, level)
+            index = self.ceiling(arm, confidence)
             if index >= self.indices[best] - max(self.margins[arm], self.margins[best]):
-                index = self.solve(arm, level)
+                index = self.solve(arm, confidence)
                 if index > self.indices[best] or (index == self.indices[best] and arm < best):
                     best, index = arm, self.indices[best]
             second = max(second, index)
         return best, second
 
-    def solve(self, arm: int, level: float) -> float:
+    def solve(self, arm: int, confidence: float) -> float:
         """The index of this arm at this L."""
-        if self.levels[arm] != level:
+        if self.confidences[arm] != confidence:
             mean, n = self.means[arm], self.counts[arm]
-            index = kl_upper(mean, level / n)
-            self.levels[arm], self.indices[arm] = level, index
+            index = kl_upper(mean, confidence / n)
+            self.confidences[arm], self.indices[arm] = confidence, index
             self.rises[arm] = index * (1.0 - index) / (n * (index - mean)) if index > mean else 0.0
             self.margins[arm] = max(MARGIN, ROUNDING * n * self.rises[arm])
         return self.indices[arm]
 
-    def ceiling(self, arm: int, level: float) -> float:
-        """What this arm's index does not exceed at this L, from where it was last computed."""
-        return self.indices[arm] + self.rises[arm] * (level - self.levels[arm])
+    def ceiling(self, arm: int, confidence: float) -> float:
+        """An upper bound on this arm's index at this L, from its last computed value."""
+        return self.indices[arm] + self.rises[arm] * (confidence - self.confidences[arm])
 
-    def rounds(self, leader: int, t: int, level: float, lead: float) -> int:
+    def rounds(self, leader: int, t: int, confidence: float, lead: float) -> int:
         """For how many rounds the leader, which has this lead, may stay ahead if its mean stays as well."""
-        fall = self.rises[leader] * level / self.counts[leader]  # of its index in a round
+        fall = self.rises[leader] * confidence / self.counts[leader]  # of its index in a round
         for arm in range(self.kl_ucb.arms):
             if arm != leader:
                 fall = max(fall, self.rises[arm] * self.kl_ucb.alpha / t)

@@ -14,7 +14,7 @@ from dpbandits.numerics import positive_log
 from dpbandits.privacy.interval_accounting import exact_interval
 from dpbandits.privacy.release_points import EXACT, SCHEDULES, interval_rate, next_release
 
-__all__ = ["dp_ucb", "dp_ucb_bound", "dp_ucb_bound_printed", "dp_ucb_int", "dp_ucb_printed", "levels_root"]
+__all__ = ["depth_root", "dp_ucb", "dp_ucb_bound", "dp_ucb_bound_printed", "dp_ucb_int", "dp_ucb_printed"]
 
 TOSSOU = "Tossou & Dimitrakakis 2016"
 UNIT = "rewards in [0, 1]; every horizon"
@@ -26,8 +26,8 @@ REFUTED_3_5 = (
     "measures"
 )
 UNPROVEN_3_3 = (
-    "not proven: the proof counts log n levels of noise, but every sum has log t; and it requires of the best arm a "
-    "condition that only often-pulled arms meet"
+    "not proven: the proof takes trees of depth log n, but every sum has one of depth log t; and it requires of the "
+    "best arm a condition that only often-pulled arms meet"
 )
 LAPLACE_FACTOR = math.sqrt(8.0)  # the factor in Lemma B.2's bound on a sum of Laplace variables
 
@@ -76,7 +76,7 @@ def dp_ucb_bound_printed(problem: Problem) -> Curve:
     policies=("dp-ucb-bound",),
     trust="central",
     note="the factor 2 and the gap are restored; each part of the hybrid mechanism adds noise at epsilon/2, which is "
-    "epsilon-private; levels are counted in base 2; the inequality in n is solved exactly; lambda_0 minimises the "
+    "epsilon-private; the depth of a tree is log2 n + 1; the inequality in n is solved exactly; lambda_0 minimises the "
     "bound of each arm",
 )
 def dp_ucb_bound(problem: Problem) -> Curve:
@@ -92,7 +92,7 @@ def dp_ucb_bound(problem: Problem) -> Curve:
     def pulls(gap: float, log: float) -> float:
         def lack(share: float) -> float:
             b = 2.0 * LAPLACE_FACTOR * (math.log(4.0) + 4.0 * log) / (0.5 * epsilon * (1.0 - share) * gap)
-            return levels_root(b) - 8.0 * log / (share * gap) ** 2
+            return depth_root(b) - 8.0 * log / (share * gap) ** 2
 
         if log <= 0.0:
             return 0.0
@@ -195,10 +195,10 @@ def dp_ucb_int(problem: Problem, delta: float = math.exp(-10), v: float = 1.1, s
     return lambda horizon: rate * positive_log(horizon) + rest
 
 
-def levels_root(b: float) -> float:
+def depth_root(b: float) -> float:
     """The largest n with n = b (log2 n + 1), but at least 1. Every larger n has n > b (log2 n + 1).
 
-    >>> n = levels_root(100.0)
+    >>> n = depth_root(100.0)
     >>> round(n, 3), round(100.0 * (math.log2(n) + 1.0), 3)
     (1111.878, 1111.878)
     """

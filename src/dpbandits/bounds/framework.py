@@ -40,7 +40,7 @@ def framework_pulls(horizon: int, failure: Callable[[int], float], *, alpha: flo
     horizon = at_least("horizon", horizon, 2)
     if alpha <= 3:
         raise DoesNotHold(f"alpha must be above 3, and is {alpha:g}")
-    sizes = [1 << level for level in range(int(horizon).bit_length()) if 1 << level < horizon]
+    sizes = [1 << k for k in range(int(horizon).bit_length()) if 1 << k < horizon]
     return min(2.0 * size + min(failure(size), 1.0) * horizon for size in sizes) + alpha / (alpha - 3.0)
 
 
@@ -72,10 +72,10 @@ def adap_imed(problem: Problem, alpha: float = 3.1) -> Curve:
     epsilon = problem.one_epsilon()
 
     def played(mean: float, best: float, share: float, horizon: float) -> float:
-        line, log = best - share * (best - mean), positive_log(horizon)
+        threshold, log = best - share * (best - mean), positive_log(horizon)
 
         def chance(size: float) -> float:
-            least = kl_lower(line, positive_log(horizon / size) / size)
+            least = kl_lower(threshold, positive_log(horizon / size) / size)
             return 1.0 if least <= 0.0 else _above(mean, least - alpha * log / (epsilon * size), size, epsilon)
 
         return _plays(chance, horizon)
@@ -83,8 +83,8 @@ def adap_imed(problem: Problem, alpha: float = 3.1) -> Curve:
     @cache
     def chance_from(best: float, depth: float, start: float) -> float:
         log = positive_log(0.5 * start)
-        lines = ((size, best - depth - alpha * log / (epsilon * size)) for size in _sizes(2.0 * start))
-        return min(math.fsum(_below(best, line, size, epsilon) for size, line in lines), 1.0)
+        thresholds = ((size, best - depth - alpha * log / (epsilon * size)) for size in _sizes(2.0 * start))
+        return min(math.fsum(_below(best, threshold, size, epsilon) for size, threshold in thresholds), 1.0)
 
     def looks_bad(best: float, depth: float, horizon: float) -> float:
         total, start = 0.0, 1.0
@@ -126,8 +126,8 @@ def adap_moss(problem: Problem) -> Curve:
         return math.sqrt(log / (2.0 * size)) + log / (epsilon * size)
 
     def played(mean: float, best: float, share: float, horizon: float) -> float:
-        line = best - share * (best - mean)
-        return _plays(lambda size: _above(mean, line - bonus(size, horizon), size, epsilon), horizon)
+        threshold = best - share * (best - mean)
+        return _plays(lambda size: _above(mean, threshold - bonus(size, horizon), size, epsilon), horizon)
 
     def looks_bad(best: float, depth: float, horizon: float) -> float:
         chance = sum(_below(best, best - depth - bonus(size, horizon), size, epsilon) for size in _sizes(horizon))
@@ -161,7 +161,7 @@ def _curve(
 
 def _sizes(horizon: float) -> list[float]:
     """The lengths of an arm's episodes within so many rounds, but for the last: 1, 1, 2, 4, ..."""
-    return [1.0, *(2.0**level for level in range(int(math.log2(max(horizon, 1.0))) + 1))]
+    return [1.0, *(2.0**k for k in range(int(math.log2(max(horizon, 1.0))) + 1))]
 
 
 def _plays(chance: Callable[[float], float], horizon: float) -> float:
@@ -175,11 +175,11 @@ def _plays(chance: Callable[[float], float], horizon: float) -> float:
     return min(plays, horizon)
 
 
-def _above(mean: float, line: float, size: float, epsilon: float) -> float:
-    """The probability that a private mean of ``size`` rewards with this mean is at least ``line``, at most."""
-    return math.exp(-chernoff(size, line, mean, 1.0, epsilon)[0])
+def _above(mean: float, threshold: float, size: float, epsilon: float) -> float:
+    """An upper bound on the probability that a private mean of ``size`` rewards is at least ``threshold``."""
+    return math.exp(-chernoff(size, threshold, mean, 1.0, epsilon)[0])
 
 
-def _below(mean: float, line: float, size: float, epsilon: float) -> float:
-    """The probability that it is at most ``line``, at most."""
-    return _above(1.0 - mean, 1.0 - line, size, epsilon)
+def _below(mean: float, threshold: float, size: float, epsilon: float) -> float:
+    """An upper bound on the probability that it is at most ``threshold``."""
+    return _above(1.0 - mean, 1.0 - threshold, size, epsilon)

@@ -16,7 +16,7 @@ from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["Hybrid", "HybridOfAll", "feed_hybrid"]
 
-LEVELS = 53  # enough for as many items as a float can count
+HEIGHTS = 53  # of nodes: enough for as many items as a float can count
 
 
 def feed_hybrid(
@@ -24,7 +24,7 @@ def feed_hybrid(
 ) -> None:
     """Enter the ``item``-th value into the hybrid mechanism of a row; ``releases[row, 0]`` is then its private sum.
 
-    The items after 2^k and before 2^(k+1) are in a binary tree with k levels at ``tree``, as in ``feed_tree``. The item
+    The items after 2^k and before 2^(k+1) are in a binary tree of depth k at ``tree``, as in ``feed_tree``. The item
     2^(k+1) closes that tree: the sum of the whole block is released once more, by the logarithmic mechanism, with noise
     of scale 1/``log`` that stays in all later releases. A value is in one block and in one tree, so the whole is
     (log + tree)-private.
@@ -32,18 +32,18 @@ def feed_hybrid(
     k = top_bit(item - 1) if item > 1 else 0
     offset = item - (1 << k) if item > 1 else 1
     closing = offset == 1 << k
-    level = 0
+    height = 0
     while offset & 1 == 0:
         offset >>= 1
-        value += nodes[row, level]
-        nodes[row, level] = 0.0
-        level += 1
-    total = releases[row, level + 1] + laplace(value, 1.0 if closing else float(k), log if closing else tree, rng)
+        value += nodes[row, height]
+        nodes[row, height] = 0.0
+        height += 1
+    total = releases[row, height + 1] + laplace(value, 1.0 if closing else float(k), log if closing else tree, rng)
     if closing:
-        level += 2  # up to where the next block will close
+        height += 2  # up to where the next block will close
     else:
-        nodes[row, level] = value
-    for lower in range(level + 1):
+        nodes[row, height] = value
+    for lower in range(height + 1):
         releases[row, lower] = total
 
 
@@ -53,8 +53,8 @@ class HybridFields(NamedTuple):
     epsilon_log: float
     epsilon_tree: float
     counts: Integers
-    raw_nodes: Floats  # (arms, LEVELS): exact sums of the open nodes
-    releases: Floats  # (arms, LEVELS + 1): private sums of what is closed and of the open nodes from each level up
+    raw_nodes: Floats  # (arms, HEIGHTS): exact sums of the open nodes
+    releases: Floats  # (arms, HEIGHTS + 1): private sums of what is closed and of the open nodes from each height up
 
 
 class Hybrid(Trusted, HybridFields):
@@ -76,8 +76,8 @@ class Hybrid(Trusted, HybridFields):
             positive("epsilon", epsilon_log),
             positive("epsilon", epsilon_tree),
             np.zeros(arms, np.int64),
-            np.zeros((arms, LEVELS)),
-            np.zeros((arms, LEVELS + 1)),
+            np.zeros((arms, HEIGHTS)),
+            np.zeros((arms, HEIGHTS + 1)),
         )
 
     def guarantee(self) -> Guarantee:

@@ -219,16 +219,16 @@ def _(curator: HybridOfAll, arm: int, beta: float) -> tuple[float, float]:
 
 
 def _counted(curator: Hybrid, arm: int, items: int, beta: float) -> tuple[float, float]:
-    """Tossou & Dimitrakakis 2016, Eq. (2.2), with each part's own epsilon and log2 of the items as levels, and
+    """Tossou & Dimitrakakis 2016, Eq. (2.2), with each part's own epsilon and log2 of the items as depth, and
     Hoeffding's bound for the rewards.
 
     The release after so many items may fail with a share 1/(items (items + 1)) of beta, half of it for the noise. Their
-    bound needs log(4/gamma) to be at least the number of levels plus 1.
+    bound needs log(4/gamma) to be at least the depth plus 1.
     """
-    n, levels = float(curator.counts[arm]), float(top_bit(items))
+    n, depth = float(curator.counts[arm]), float(top_bit(items))
     share = beta / (2.0 * items * (items + 1.0))
-    log = max(math.log(4.0 / share), levels + 1.0)
-    drawn = math.sqrt(8.0) * log * (1.0 / curator.epsilon_log + levels / curator.epsilon_tree)
+    log = max(math.log(4.0 / share), depth + 1.0)
+    drawn = math.sqrt(8.0) * log * (1.0 / curator.epsilon_log + depth / curator.epsilon_tree)
     return _around(curator.mean(arm), math.sqrt(math.log(2.0 / share) / (2.0 * n)) + drawn / n)
 
 

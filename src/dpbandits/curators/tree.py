@@ -22,19 +22,19 @@ def feed_tree(
 ) -> None:
     """Enter the ``item``-th value into the binary mechanism of a row; ``releases[row, 0]`` is then its private sum.
 
-    Chan, Shi & Song 2011: the value enters the node that closes now, and later at most one node on each of the
-    ``depth`` levels, each with noise of scale depth/epsilon, drawn when it closes and kept. ``nodes[row, i]`` is the
-    exact sum of the open node of level i; ``releases[row, i]`` the private sum of the open nodes of levels >= i.
+    Chan, Shi & Song 2011: the value enters the node that closes now, and later at most one node of each height below
+    ``depth``. Each node has noise of scale depth/epsilon, drawn when it closes and kept. ``nodes[row, i]`` is the exact
+    sum of the open node of height i; ``releases[row, i]`` the private sum of the open nodes of heights >= i.
     """
-    level = 0
-    while item & 1 == 0:  # the node that closes is on the level of the lowest set bit
+    height = 0
+    while item & 1 == 0:  # the height of the node that closes is the position of the lowest set bit
         item >>= 1
-        value += nodes[row, level]
-        nodes[row, level] = 0.0
-        level += 1
-    nodes[row, level] = value
-    total = releases[row, level + 1] + laplace(value, float(depth), epsilon, rng)
-    for lower in range(level + 1):
+        value += nodes[row, height]
+        nodes[row, height] = 0.0
+        height += 1
+    nodes[row, height] = value
+    total = releases[row, height + 1] + laplace(value, float(depth), epsilon, rng)
+    for lower in range(height + 1):
         releases[row, lower] = total
 
 
@@ -50,7 +50,7 @@ class TreeFields(NamedTuple):
     follows_confidence: bool  # then the agent's confidence is used in place of log_failure
     counts: Integers
     raw_nodes: Floats  # (arms, depth)
-    releases: Floats  # (arms, depth + 1): private sums, from each level up
+    releases: Floats  # (arms, depth + 1): private sums, from each height up
 
 
 class Tree(Trusted, TreeFields):

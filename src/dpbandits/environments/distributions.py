@@ -114,14 +114,14 @@ class Distribution:
             values, weights = self.atoms
             values = (np.clip(values, low, high) - low) / (high - low) if bounded else values
             return math.fsum(float(w) * sigmoid(float(v)) for v, w in zip(values, weights, strict=True))
-        scale, shift = (1.0 / (high - low), -low / (high - low)) if bounded else (1.0, 0.0)
+        factor, shift = (1.0 / (high - low), -low / (high - low)) if bounded else (1.0, 0.0)
         least, most = (low, high) if bounded else self.support
 
         def slope(x: float) -> float:
-            y = sigmoid(scale * x + shift)
-            return y * (1.0 - y) * scale * self.above(x)
+            y = sigmoid(factor * x + shift)
+            return y * (1.0 - y) * factor * self.above(x)
 
-        return sigmoid(scale * least + shift) + _integral(slope, least, most, self.support)
+        return sigmoid(factor * least + shift) + _integral(slope, least, most, self.support)
 
     def __str__(self) -> str:
         return f"{self.name}({','.join(map(shortest, self.parameters))})"

@@ -347,7 +347,7 @@ def at_most(claim: Claim, ratios: Mapping[str, tuple[Estimate, float]]) -> Findi
 
 
 def upper_end(values: Floats, most: float) -> float:
-    """An upper confidence end for a mean that holds with heavy tails, of level 1 - ``ERROR_RATE`` / 2.
+    """An upper bound on a mean, right with probability 1 - ``ERROR_RATE`` / 2, also with heavy tails.
 
     Values lie in an interval of length ``most``. This is the empirical Bernstein bound of Maurer & Pontil 2009, Theorem
     4. Student's interval can be far too short: if one run in 200 is a disaster, 100 runs often contain none.

@@ -225,7 +225,7 @@ def play(
     if isinstance(candidate, str):
         candidate = Candidate(candidate, tuple(_options(candidate, question).items()))
     leveled = lookup.traits(candidate.name).levels is not None
-    scale = 1.0 if leveled else 1.0 / (1.0 - float(refuse))
+    stands_for = 1.0 if leveled else 1.0 / (1.0 - float(refuse))
     trace = simulate(
         candidate.name,
         arms=question.arms,
@@ -240,7 +240,7 @@ def play(
         rewards_per_user=question.rewards_per_user if epsilon is not None else None,
         workers=workers,
     )
-    settled, final = _settled(trace), scale * trace.final_regret
+    settled, final = _settled(trace), stands_for * trace.final_regret
     return Outcome(
         candidate,
         trace.guarantee.trust,
@@ -249,12 +249,12 @@ def play(
         {key: value for key, value in trace.options.items() if key in dict(candidate.options)},
         trace.runs,
         float(final.mean()),
-        scale * float(trace.stderr[-1]),
+        stands_for * float(trace.stderr[-1]),
         interval(final, question.worst),
         tail_of(final),
-        None if settled is None else round(scale * settled),
-        tuple((scale * trace.checkpoints).tolist()),
-        tuple((scale * trace.regret.mean(axis=0)).tolist()),
+        None if settled is None else round(stands_for * settled),
+        tuple((stands_for * trace.checkpoints).tolist()),
+        tuple((stands_for * trace.regret.mean(axis=0)).tolist()),
     )
 
 

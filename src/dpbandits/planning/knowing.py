@@ -65,7 +65,7 @@ def know(question: Question, trust: str, epsilon: float, workers: int | None = N
 
 
 def _test(question: Question, name: str, trust: str, epsilon: float, workers: int | None) -> Knowing:
-    scale = 1.0 / (1.0 - float(question.refuse))
+    stands_for = 1.0 / (1.0 - float(question.refuse))  # users, for each who reports
     bulk = question.arms.binary or trust == "local"
     runs = max(question.runs, TESTS) if bulk else question.runs
     most = (BULK if bulk else ONE_BY_ONE) // runs
@@ -82,12 +82,12 @@ def _test(question: Question, name: str, trust: str, epsilon: float, workers: in
         epsilon,
         question.confidence,
         runs,
-        None if late is None else scale * late,
-        scale * float(stops.rounds.mean()) if stops.stopped else None,
+        None if late is None else stands_for * late,
+        stands_for * float(stops.rounds.mean()) if stops.stopped else None,
         stops.stopped,
         stops.wrong,
-        scale * horizon,
-        _least(question, trust, epsilon, scale),
+        stands_for * horizon,
+        _least(question, trust, epsilon, stands_for),
     )
 
 
@@ -109,11 +109,11 @@ def _stops(question: Question, name: str, epsilon: float, horizon: int, runs: in
     return trace.stops
 
 
-def _least(question: Question, trust: str, epsilon: float, scale: float) -> float | None:
-    """What any epsilon-private policy needs on average, or, in the local model, any that sees private bits."""
+def _least(question: Question, trust: str, epsilon: float, stands_for: float) -> float | None:
+    """The rounds that any epsilon-private policy needs on average; in the local model, any that sees private bits."""
     theorem = rounds_to_know if trust == "central" else rounds_to_know_from_bits
     try:
         problem = Problem.on(question.arms, question.horizon, epsilon=epsilon, reward_range=question.reward_range)
-        return scale * theorem(problem, 1.0 - question.confidence)
+        return stands_for * theorem(problem, 1.0 - question.confidence)
     except (DoesNotHold, InputError):
         return None

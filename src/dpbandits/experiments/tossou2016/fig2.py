@@ -249,7 +249,7 @@ def _parallel(traces: Mapping[str, Trace]) -> Finding:
 
 
 def _median(values: Floats) -> tuple[float, float, float]:
-    """The median, with an interval by order statistics, of level 1 - ``ERROR_RATE`` or as near as there are values."""
+    """The median, and an interval by order statistics that holds it with probability 1 - ``ERROR_RATE`` or nearly."""
     ordered, n = np.sort(values), values.size
     reach = min(int(np.ceil(1.5 * np.sqrt(n))) + 1, n // 2)  # three standard deviations of a binomial of n fair coins
     return float(np.median(values)), float(ordered[n // 2 - reach]), float(ordered[min(n // 2 + reach, n - 1)])
