@@ -28,7 +28,7 @@ def first_unready(releases: Releases, arms: int, t: int, confidence: float) -> i
 
 
 def largest_bound(agent: Any, releases: Releases, t: int, confidence: float) -> tuple[int, int, float]:
-    """What ``act`` answers: an arm that must be explored, else the first one with the largest ``agent.bound``."""
+    """The answer of ``act``: an arm that must be explored, else the first one with the largest ``agent.bound``."""
     arm = first_unready(releases, agent.arms, t, confidence)
     if arm < agent.arms:
         return arm, 1, NO_LINE

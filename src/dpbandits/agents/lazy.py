@@ -34,7 +34,7 @@ class LazyUCB(NamedTuple):
         return largest_bound(self, releases, t, self.confidence(t))
 
     def confidence(self, t: int) -> float:
-        """At which the released means must be bounded in round t."""
+        """The confidence at which the released means must be bounded in round t."""
         return NOISE * positive_log(t)
 
     def bound(self, releases: Releases, arm: int, t: int) -> float:
@@ -45,7 +45,7 @@ class LazyUCB(NamedTuple):
 
 
 class CoveringUCB(NamedTuple):
-    """Play the arm with the largest shift of its mean that sampling and Laplace noise together could explain.
+    """Play the arm with the largest mean plus the largest shift that sampling and Laplace noise together could explain.
 
     With B the scale of the noise of a released mean of n rewards and g = c log((t + 1) / n), the bonus is the largest
     shift s with min over z of 2 n z^2 + (s - z) / B <= g: sqrt(g / (2n)) if that is at most 1 / (4 n B), and otherwise
@@ -68,7 +68,7 @@ class CoveringUCB(NamedTuple):
         return largest_bound(self, releases, t, self.confidence(t))
 
     def confidence(self, t: int) -> float:
-        """At which the released means must be bounded in round t."""
+        """The confidence at which the released means must be bounded in round t."""
         return positive_log(t)
 
     def bound(self, releases: Releases, arm: int, t: int) -> float:

@@ -1,6 +1,6 @@
-"""Agents that ask how well a mean fits everything that was released.
+"""Agents that use how well a mean fits everything that was released.
 
-Their curators have more verbs than others: ``LikelihoodUCB`` needs ``protocols.Bounded``, and ``LikelihoodIMED``
+They need more of a curator than other agents: ``LikelihoodUCB`` needs ``protocols.Bounded``, and ``LikelihoodIMED``
 ``protocols.Likelihood``.
 """
 

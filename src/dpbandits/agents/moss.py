@@ -14,8 +14,8 @@ from dpbandits.types import Rng
 class MOSS(NamedTuple):
     r"""Play the arm with the largest :math:`\tilde\mu_a + \sqrt{\log^+(T / (K n_a)) / n_a}` (Audibert & Bubeck 2009).
 
-    In the words of the other agents: a confidence :math:`L_a = 2 \log^+(T / (K n_a))` of each arm's own, used for the
-    bonus and for the width of the curator's noise alike.
+    Each arm has its own confidence :math:`L_a = 2 \log^+(T / (K n_a))`, which is used for the bonus and for the width
+    of the curator's noise.
 
     >>> MOSS.start(5, horizon=1000).act
     <bound method MOSS.act of MOSS(arms=5, horizon=1000)>

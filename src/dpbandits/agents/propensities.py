@@ -1,4 +1,4 @@
-"""With which probability an agent that draws lots chooses each arm: what off-policy evaluation needs to know."""
+"""The probability with which an agent that chooses at random plays each arm, for off-policy evaluation."""
 
 from __future__ import annotations
 

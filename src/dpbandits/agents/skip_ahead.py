@@ -1,9 +1,8 @@
 """The same choices in longer stints, for simulations: agents that prove for how long a choice stands.
 
-Each wraps the agent whose choices it makes. An index policy often repeats one arm, and what could change its mind is
-known: the leader's released mean, as long as no other arm is played. So the wrapper answers with as many rounds as are
-certain, and a simulator can draw their rewards at once. A law of the conformance suite says that the choices are the
-same.
+Each wraps the agent whose choices it makes. An index policy often repeats one arm. While no other arm is played, only
+the leader's released mean can change its choice. So the wrapper answers with as many rounds as are certain, and a
+simulator can draw their rewards at once. A law of the conformance suite checks that the choices are the same.
 """
 
 from __future__ import annotations
@@ -73,9 +72,9 @@ def skip_ahead(agent: Agent, curator: Curator) -> Agent:
 class SkippingUCB(NamedTuple):
     """UCB in stints: the leader stays ahead while its mean is above a line.
 
-    The leader's bonus only falls while it is played, and its rivals' indices only rise, and that slowly. So the line is
-    the rivals' largest index at the end of the stint, less the leader's bonus there. A ceiling of the rivals' indices,
-    linear in t, is remembered: it holds while the leader alone is played, so most questions are about the leader only.
+    While the leader is played, its bonus falls, and its rivals' indices rise slowly. So the line is the rivals' largest
+    index at the end of the stint, less the leader's bonus there. The agent keeps a ceiling: an upper bound on the
+    rivals' indices, linear in t. It holds while only the leader is played, so most calls look at the leader alone.
 
     >>> from dpbandits.curators import Plain
     >>> agent, curator, rng = SkippingUCB.start(UCB.start(2)), Plain.start(2), np.random.default_rng(0)

@@ -83,11 +83,11 @@ class IMEDInStints:
         return leader
 
     def rounding(self: Any, arm: int) -> float:
-        """More than the rounding error of this arm's index, where evidence is rounded like n times a divergence.
+        """A bound on the rounding error of this arm's index, if evidence is rounded like n times a divergence.
 
-        On ``BinnedBernoulli`` that holds at large levels only. The error grows with the number of responses, which may
-        be much more than their weight: 1e8 of them at level 1e-3 weigh 25. There rounding may decide between indices
-        that are as close as that.
+        On ``BinnedBernoulli`` it is a bound at large levels only. There the error grows with the number of responses,
+        which may be much more than their weight: 1e8 responses at level 1e-3 weigh 25. So at small levels rounding may
+        decide between two indices that nearly agree.
         """
         return MARGIN + 1e-15 * self.counts[arm]
 

@@ -30,7 +30,7 @@ def standing(agent: Any, releases: Releases) -> list[float] | None:
 
 @standing.register
 def _(agent: Elimination, releases: Releases) -> list[float]:
-    """An arm is ruled out when it is dropped, and not before."""
+    """An arm is ruled out when it is dropped: its share is 1 then, and 0 before."""
     return [0.0 if active else 1.0 for active in agent.active]
 
 

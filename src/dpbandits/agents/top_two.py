@@ -35,7 +35,7 @@ Tested = TypeVar("Tested", bound=Test)
 
 
 class SumsTest(NamedTuple):
-    """The test of noisy batch sums: what is improbable under Hoeffding's bound for rewards in [0, 1] and Laplace noise.
+    """The test of noisy batch sums, by Chernoff's bound for rewards in [0, 1] with Laplace noise.
 
     For a fixed batch of an arm let x be the exponent of Chernoff's bound (``numerics.chernoff``) at its true mean: x is
     at least c with probability at most e^-c. For fixed batches of two arms the two exponents are independent, so their

@@ -1,4 +1,4 @@
-"""Releases as they will be once the responses that are still out have come."""
+"""Releases in which decisions that wait for a response count."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ Inner = TypeVar("Inner", bound=Releases)
 
 
 def awaiting(curator: Curator, out: Integers, window: float) -> Releases:
-    """What an agent sees while decisions are ``out``: these count if there is a window and the curator allows it.
+    """The releases for an agent; decisions that wait for a response, ``out``, count if there is a window and the curator can.
 
-    Without a window, decisions whose responses are lost would count for ever, and an arm could be given up on
-    responses that never came. On a likelihood nothing that is out counts: what a response tells is known when it comes.
+    Without a window, decisions whose responses are lost would count for ever, and an arm could be given up because of
+    responses that never came. Where the curator computes a likelihood they do not count: how much a response tells is
+    known only when it comes.
     """
     if not curator.counts_ahead or window == math.inf or isinstance(curator, (Likelihood, Bounded)):
         return curator
@@ -25,7 +26,7 @@ def awaiting(curator: Curator, out: Integers, window: float) -> Releases:
 
 
 class Awaiting(NamedTuple, Generic[Inner]):
-    """The same releases, where decisions that are out count as responses that left the mean unchanged.
+    """The same releases, where decisions that wait for a response count as responses that left the mean unchanged.
 
     An index then trusts an arm's mean more while many of its responses are on their way, so that the same arm is not
     handed to everybody meanwhile.

@@ -18,7 +18,7 @@ from dpbandits.types import Floats, Integers, Rng
 
 
 class ByStint(Trusted):
-    """What both curators do alike: a stint's sum is released when the stint closes, and then forgotten."""
+    """The common part of both curators: a stint's sum is released when the stint closes, and then forgotten."""
 
     __slots__ = ()
 

@@ -74,7 +74,7 @@ class Batches(ByStint, BatchesFields):
 
 
 class RunningSum(Batches):
-    """The curator of DP-KLUCB and DP-IMED: only the sum of all noisy sums is looked at.
+    """The curator of DP-KLUCB and DP-IMED: its mean is that of the sum of all noisy sums.
 
     After m batches it carries m noises, while the divergence d_eps accounts for one.
 

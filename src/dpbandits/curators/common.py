@@ -1,4 +1,4 @@
-"""What several curators do alike.
+"""Methods that several curators share.
 
 A curator is a NamedTuple of its fields, and takes the methods that it shares with others from here.
 ``class Tree(Trusted, TreeFields)`` has the fields of ``TreeFields``, the methods of ``Trusted``, and its own.
@@ -28,7 +28,7 @@ class _Summing(_Counting, Protocol):
 
 
 class PerResponse:
-    """Every response may change the release of its arm, and noise may come with it. The field ``counts`` is by arm."""
+    """Every response may change the release of its arm, and may add noise. The field ``counts`` is by arm."""
 
     __slots__ = ()
 

@@ -66,7 +66,7 @@ class HeterogeneousLaplace(LaplaceAtLevels, Heterogeneous):
         return n
 
     def ready(self, arm: int, confidence: float) -> bool:
-        """The noise of the mean is bounded as ``width`` says only beyond this (HeLDP, Agent 2, line 4)."""
+        """The bound ``width`` on the noise of the mean holds only under this condition (HeLDP, Agent 2, line 4)."""
         return self.variances[arm] * self.epsilon_min * self.epsilon_min > confidence
 
     def width(self, arm: int, confidence: float, ahead: int) -> float:

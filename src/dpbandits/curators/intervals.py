@@ -1,4 +1,4 @@
-"""What is known of an arm: a confidence interval for its mean reward, from what was released of it and nothing else."""
+"""A confidence interval for the mean reward of an arm, from its releases and nothing else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HALVINGS = 60
 
 
 def interval(curator: Any, arm: int, beta: float = 0.05) -> tuple[float, float]:
-    """An interval that holds the mean of the rewards of an arm, mapped to [0, 1], but for a probability of ``beta``.
+    """An interval that contains the mean of an arm's rewards, mapped to [0, 1], with probability at least 1 - ``beta``.
 
     It holds whatever policy has chosen how often the arm was played, and however often one looks: the probability that
     it is ever wrong is at most ``beta``, for rewards in [0, 1] that do not depend on each other. It is post-processing

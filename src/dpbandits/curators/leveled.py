@@ -53,7 +53,7 @@ class WeightedMean(ByWeight):
         return evidence / self.weights[arm]
 
     def lower(self: Any, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
-        """A response has a weight of at most 1."""
+        """The line at which the evidence reaches the budget if each response has a weight of 1, the largest."""
         return top - math.sqrt(0.5 * budget / (self.weights[arm] + ahead)) if budget > 0.0 else top
 
 
@@ -69,8 +69,8 @@ class WeightedFields(NamedTuple):
 class WeightedBernoulli(WeightedMean, BitsAtLevels, WeightedFields):
     """The mean of the debiased bits, each with the weight s^2, the inverse of its variance up to a factor.
 
-    The evidence 2 W (q - mean)^2 covers: the term of a bit in W (mean - mu) lies in an interval
-    of length s, so by Hoeffding's inequality P(mean >= mu + z) <= exp(-2 W z^2), whatever the rewards in [0, 1] are.
+    The evidence 2 W (q - mean)^2 has the right coverage: the term of a bit in W (mean - mu) lies in an interval of
+    length s, so by Hoeffding's inequality P(mean >= mu + z) <= exp(-2 W z^2), for all rewards in [0, 1].
 
     >>> curator, rng = WeightedBernoulli.start(2), np.random.default_rng(0)
     >>> curator.add(0, 1.0, 1.0, rng)
@@ -228,10 +228,9 @@ class WeightedLaplaceFields(NamedTuple):
 class WeightedLaplace(WeightedMean, LaplaceAtLevels, WeightedLaplaceFields):
     """Laplace noise at each user's own level, each response with the weight w = e^2 / (e^2 + 8), the inverse variance.
 
-    A response at level e has a variance of at most 1/4 + 2/e^2 = 1/(4w), so it tells as much as w rewards do. For
-    small deviations the evidence covers as for bits. Laplace noise has heavier tails,
-    but the weighted noise has a scale of at most 0.18, so for deviations of up to 1/2 the exponent is off by at most 7
-    %.
+    A response at level e has a variance of at most 1/4 + 2/e^2 = 1/(4w), so it tells as much as w rewards do. For small
+    deviations the evidence has the same coverage as for bits. Laplace noise has heavier tails, but the weighted noise
+    has a scale of at most 0.18, so for deviations of up to 1/2 the exponent is off by at most 7 %.
 
     >>> curator, rng = WeightedLaplace.start(2), np.random.default_rng(0)
     >>> curator.add(0, 0.7, 2.0, rng)

@@ -27,7 +27,7 @@ class LocalFields(NamedTuple):
 
 
 class OneLevel(Local, LocalFields):
-    """What both curators do alike: the mean of all responses is released."""
+    """The common part of both curators: the mean of all responses is released."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Playing a stint one reward at a time: the meaning of ``absorb``, whatever a curator does to be quicker."""
+"""Playing a stint one reward at a time: this defines ``absorb``, which curators may compute more quickly."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def one_by_one(
 
 
 class OneByOne(NamedTuple, Generic[Inner]):
-    """The same curator without bulk draws: what those are compared with.
+    """The same curator without bulk draws, with which bulk draws are compared.
 
     >>> from dpbandits.curators import Batch
     >>> OneByOne(Batch.start(2, epsilon=1.0)).guarantee().epsilon

@@ -61,7 +61,7 @@ def _against_epsilon(plan: Plan, panel: Axes) -> None:
         low, high = zip(*(o.interval for o in best), strict=True)
         panel.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
         panel.vlines(x, low, high, color=colour, alpha=0.5, linewidth=1.2)
-    _levels(plan, panel)
+    _horizontals(plan, panel)
     panel.set_title(f"What is lost in {asked.horizon:,} rounds", fontsize=9)
     panel.set_xscale("log")
     panel.set_yscale("log")
@@ -75,7 +75,7 @@ def _against_epsilon(plan: Plan, panel: Axes) -> None:
     panel.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
 
 
-def _levels(plan: Plan, panel: Axes) -> None:
+def _horizontals(plan: Plan, panel: Axes) -> None:
     """Draw horizontal lines for what does not depend on epsilon: no privacy, random play and the budget."""
     lines = [(plan.question.at_random, "playing at random", GREY)]
     if plan.free is not None:

@@ -97,7 +97,7 @@ class Outcome:
 
     @property
     def caution(self) -> str:
-        """What goes badly wrong in a small share of the runs, where that is known."""
+        """A warning about what goes badly wrong in a small share of the runs, if something is known."""
         return lookup.traits(self.policy).caution
 
     @property

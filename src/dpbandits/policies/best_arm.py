@@ -23,14 +23,14 @@ BETA = 0.05
 
 
 def first_batch(first: float | str, epsilon: float) -> int:
-    """The length of the first batch: a number, or ceil(10 / min(1, epsilon)): less can hardly decide anything."""
+    """The length of the first batch: a number, or ceil(10 / min(1, epsilon)), because shorter ones decide little."""
     if first == BY_EPSILON:
         return math.ceil(10.0 / min(1.0, positive("epsilon", epsilon)))
     return at_least("first", first, 1)  # type: ignore[arg-type]
 
 
 def by_horizon(horizon: int) -> dict[str, float]:
-    """For low regret, a wrong arm must be named as rarely as in one of ``horizon`` runs."""
+    """1/horizon: for low regret, a wrong arm must be named in at most one of ``horizon`` runs."""
     return {"beta": 1.0 / horizon}
 
 
@@ -42,7 +42,7 @@ def adap_tt(
 
     It names an arm and plays it for ever. With probability at least 1 - ``beta`` that is a best one, for any rewards in
     [0, 1], whatever the arms are (it is delta-correct, with delta = ``beta``): see ``agents.SumsTest`` for the proof.
-    What was released of earlier batches is forgotten, as published; ``dp-tt`` keeps it, and needs fewer rounds.
+    The releases of earlier batches are forgotten, as published; ``dp-tt`` keeps them, and needs fewer rounds.
 
     Reference: Azize et al. 2023, Algorithm 1; the stopping rule is ours.
     Guarantee: the sequence of choices, when it stops and what it names are epsilon-private (pure, central).

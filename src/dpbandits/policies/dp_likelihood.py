@@ -30,7 +30,7 @@ def first_batch(first: float | str, rule: str, numerator: float, epsilon: float)
 def dp_klucb(arms: int, *, epsilon: float, ratio: float = 2.0, first: float | str = TEN) -> Parts:
     """DP-KLUCB: KL-UCB with the divergence under privacy, on one private sum for each growing batch, all kept.
 
-    With mu the mean of everything that was released of an arm, clipped to [0, 1], the index at the start t of a batch
+    With mu the mean of all that was released about an arm, clipped to [0, 1], the index at the start t of a batch
     is the largest q with n d_eps(mu, q) <= log t, d_eps(x, y) being the least epsilon |z - x| + kl(z, y) over z. An arm
     is played until its count is ``ratio`` times as large.
 

@@ -21,9 +21,9 @@ BY_HORIZON = "1/horizon"
 def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | str = BY_HORIZON, scale: float = 1.0) -> Parts:
     """DP-SE: successive elimination on fresh private means, with gaps halved from epoch to epoch.
 
-    ``beta`` is the probability of dropping the best arm. ``scale`` multiplies the plays of an epoch, which privacy does
-    not depend on: at 1, as published, an epoch has hundreds, and a small one lets the exact verifier see several epochs
-    within a few rounds.
+    ``beta`` bounds the probability of dropping the best arm. ``scale`` multiplies the number of plays of an epoch;
+    privacy does not depend on that number. At 1, as published, an epoch has hundreds of plays. A small ``scale`` lets
+    the exact verifier see several epochs within a few rounds.
 
     Reference: Sajed & Sheffet 2019, Algorithm 2.
     Guarantee: the sequence of choices is epsilon-private (pure, central).

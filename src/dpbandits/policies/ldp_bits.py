@@ -1,4 +1,4 @@
-"""Local privacy with an optimal index: the responses of Ren et al. 2020, and what is best on Bernoulli rewards."""
+"""Local privacy with an optimal index: the responses of Ren et al. 2020, with indices optimal for Bernoulli rewards."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def ldp_klucb_bs(arms: int, *, epsilon: float) -> Parts:
 def ldp_ts_b(arms: int, *, epsilon: float) -> Parts:
     """LDP-TS-B: every reward becomes one private bit, and Thompson sampling is played on the bits.
 
-    It is TS-CF of Gajane et al. for randomised response, and the linear mechanism with Thompson sampling of others.
+    It is TS-CF of Gajane et al. for randomised response. Others call the responses the linear mechanism.
 
     Reference: Ren et al. 2020, Curator 3; Gajane, Urvoy & Kaufmann 2018, TS-CF.
     Guarantee: each response is epsilon-private on its own (pure, local), for rewards in [0, 1].
@@ -90,8 +90,8 @@ def ldp_imed_b(arms: int, *, epsilon: float, correction: float = CORRECTION) -> 
     """LDP-IMED-B: every reward becomes one private bit, and IMED is played on the bits.
 
     With e = n kl(mean bit, best mean bit) the index is max(0, e - correction log(1 + e)) + log n, and the least is
-    played. Without the correction the regret is lower in the mean, and in a few runs of 10 000 the best arm is given up
-    after bad luck at the start.
+    played. Without the correction the mean regret is lower, but in a few of 10 000 runs the best arm is given up after
+    bad luck at the start.
 
     Reference: Ren et al. 2020, Curator 3; Honda & Takemura 2015, Algorithm 1. The correction is ours.
     Guarantee: each response is epsilon-private on its own (pure, local), for rewards in [0, 1].

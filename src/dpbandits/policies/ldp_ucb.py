@@ -15,7 +15,7 @@ def ldp_ucb_l(arms: int, *, epsilon: float) -> Parts:
     """LDP-UCB-L: Laplace noise on every reward, and a bonus that covers it.
 
     The index is the mean response plus sqrt(2 log t / n) + sqrt(32 log t / n) / epsilon, t being the completed rounds;
-    an arm with n <= 4 log(t+1) is played first, because the noise's bound holds only beyond that.
+    an arm with n <= 4 log(t+1) is played first, because the bound on the noise holds only for larger n.
 
     Reference: Ren et al. 2020, Curator 1 and Agent 2.
     Guarantee: each response is epsilon-private on its own (pure, local), for rewards in [0, 1].

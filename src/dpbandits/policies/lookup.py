@@ -1,4 +1,4 @@
-"""Policies by name, and their options as text: what the command line, and anything else that takes names, needs."""
+"""Policies by name, and their options as text, for the command line and everything else that takes names."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def make(
 
 
 def sample(policy: str | Factory, *, arms: int = 2, epsilon: float = 1.0, horizon: int = 1000, **given: Any) -> Policy:
-    """A policy to try out: what it requires is filled in.
+    """A policy to try out: its required parameters are filled in.
 
     >>> sample("heldp-ucb-b").settings
     {'arms': 2, 'epsilon_min': 1.0}

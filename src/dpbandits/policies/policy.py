@@ -156,11 +156,11 @@ class Policy:
         return self.factory(**{**self.settings, **asked})
 
     def fresh(self) -> Policy:
-        """The same policy, which remembers nothing yet."""
+        """The same policy, before its first round."""
         return self.factory(**self.settings).on_own_memory()
 
     def on_own_memory(self) -> Policy:
-        """The same policy on memory that nobody else holds, whatever its function has kept of what it made."""
+        """The same policy on its own copy of the memory, which the policy's function cannot reach."""
         agent = copied(self.agent) if hasattr(self.agent, "_fields") else self.agent
         curator = copied(self.curator) if hasattr(self.curator, "_fields") else self.curator
         return replace(self, agent=agent, curator=curator)
@@ -217,7 +217,7 @@ def published(
 
 
 def _bound(name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> inspect.BoundArguments:
-    """The arguments of a policy by name. What is missing or unknown is refused in one line."""
+    """The arguments of a policy by name. A missing or unknown argument is refused in one line."""
     for given in kwargs:
         if given not in signature.parameters:
             raise InputError(given, f"is not a parameter of {name}: {nearest(given, signature.parameters)}")
@@ -271,6 +271,6 @@ def _check_users(policy: Policy) -> None:
 
 
 def _title(build: Callable[..., Any]) -> str:
-    """What the first line of a docstring names before its colon; empty if there is none, or if it is a sentence."""
+    """The part of a docstring's first line before its colon; empty if there is no colon, or if it is a sentence."""
     head, colon, _ = (inspect.getdoc(build) or "").split("\n")[0].partition(":")
     return head if colon and len(head) <= LONGEST_TITLE else ""

@@ -24,9 +24,9 @@ def private_ucb(
     """Private-UCB: UCB1 on a tree counter of each arm's rewards, with a bonus that covers all trees' noise.
 
     The index is the private mean plus sqrt(2 log t / n) + Gamma / n, Gamma = K log^2 T log(K T log T / gamma) /
-    epsilon. Each tree gets epsilon/K as printed; a reward is in one tree only, so ``split_over_arms=False`` gives each
-    all of epsilon, and Gamma without K, at the same guarantee. ``gamma="t^-4"`` lets the bonus grow with t, as Tossou &
-    Dimitrakakis 2016 ran it.
+    epsilon. Each tree gets epsilon/K as printed. But a reward is in one tree only, so with ``split_over_arms=False``
+    each tree gets all of epsilon, and Gamma has no factor K, at the same guarantee. With ``gamma="t^-4"`` the bonus
+    grows with t, as in the experiments of Tossou & Dimitrakakis 2016.
 
     Reference: Mishra & Thakurta 2015, Algorithm 1 ("DP-UCB" in Azize & Basu 2022).
     Guarantee: the sequence of choices is epsilon-private (pure, central), for at most ``horizon`` rounds.

@@ -43,7 +43,7 @@ _DECISION = {
         "propensity": {
             "type": ["number", "null"],
             "description": "The probability of this arm, given what the policy had been told, which arms are paused, "
-            "and whether the user is held out; null where the policy draws lots itself.",
+            "and whether the user is held out; null where the policy itself chooses at random.",
         },
         "version": {"type": "integer"},
         "curator": _CURATOR,

@@ -17,8 +17,9 @@ __all__ = ["Decision", "Response", "SessionDevice", "Winner", "as_level", "as_nu
 class Decision(NamedTuple):
     """Which arm to play for one user. ``arm`` is its name where the arms have names, and its number otherwise.
 
-    ``propensity`` is the probability with which the policy chose this arm, given all that it had been told. It is 1
-    where the policy draws no lots, and None where it does and its propensities were not asked for or are not known.
+    ``propensity`` is the probability with which the policy chose this arm, given everything that it had been told. It
+    is 1 for a policy that does not choose at random. For one that does, it is None unless the session computes
+    propensities and knows how.
     """
 
     id: str
@@ -78,8 +79,8 @@ class SessionDevice:
     def respond(self, decision: Decision, reward: float) -> Response:
         """The response to send. Call it once for a reward: every call costs epsilon.
 
-        What is no number is answered like the lowest reward, because an error would leave the decision unanswered, and
-        the silence would tell. A decision that does not count must not be responded to: its user has given all.
+        A reward that is not a number is answered like the lowest reward: an error would leave the decision unanswered,
+        and the silence would reveal it. A decision that does not count is refused: its user is over the cap.
         """
         if not decision.counts:
             raise InputError("decision", f"must be one whose reward is taken; {decision.id} is over rewards_per_user")
@@ -92,7 +93,7 @@ class SessionDevice:
 
 
 def number_of(decision: Decision | str) -> str:
-    """The number of a decision, as text. What is none is not shown: it may be the reward."""
+    """The number of a decision, as text. A value that is no number is not shown: it may be the reward."""
     name = decision.id if isinstance(decision, Decision) else decision
     if not isinstance(name, str) or not name.isdecimal() or len(name) > 20:
         raise InputError("decision", f"must be one that ask returned, got another {type(decision).__name__}")

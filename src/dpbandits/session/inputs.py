@@ -1,4 +1,4 @@
-"""What a session is made of, and what it may learn from: policy, arms and logs as people have them."""
+"""The inputs of a session, as people have them: policy, arms and logs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def plain_name(name: Any) -> Any:
 
 
 def pairs_of(log: Any) -> Iterable[tuple[Any, Any]]:
-    """Pairs of an arm and what it brought. A refusal does not show them: they are private."""
+    """Pairs of an arm and its reward or response. A refusal does not show them: they are private."""
     try:
         return [(arm, told) for arm, told in (log.items() if isinstance(log, Mapping) else log)]
     except (TypeError, ValueError):

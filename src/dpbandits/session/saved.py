@@ -31,7 +31,7 @@ SCHEMA: dict[str, type | tuple[type, ...]] = {
 
 
 def checksum(record: Mapping[str, Any]) -> str:
-    """Of everything else in the text."""
+    """The checksum of everything else in the text."""
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
@@ -53,7 +53,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def users_of(saved: Any, most: int | None) -> tuple[dict[str, int], dict[int, str]]:
-    """How many rewards each user has given, and whose open decisions are, as they were saved."""
+    """How many rewards each user has given, and the users of the open decisions, as they were saved."""
     try:
         given = {str(user): int(count) for user, count in (saved or {"given": {}})["given"].items()}
         opened = {int(number): str(user) for number, user in (saved or {"open": []})["open"]}

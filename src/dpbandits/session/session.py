@@ -145,7 +145,7 @@ class Session:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised, and on which noise that rests."""
+        """The promise, which names the kind of noise that it rests on."""
         promise = self.policy.guarantee
         promise = promise.simulated() if self.simulated else promise.under(EXACT_NOISE)
         if self._maps:
@@ -207,7 +207,7 @@ class Session:
 
     @property
     def evidence(self) -> dict[Any, float] | None:
-        """For a policy that stops: how much of the evidence that rules out each arm there is, 1 being enough.
+        """For a policy that stops: the evidence against each arm, as a share of what rules it out; 1 is enough.
 
         The arm that is ahead has 0. It follows from releases alone. None for a policy that never stops.
         """
@@ -216,7 +216,7 @@ class Session:
         return None if shares is None else dict(zip(self.arms, shares, strict=True))
 
     def interval(self, arm: Any, confidence: float = 0.95) -> tuple[float, float]:
-        """What is known of an arm: an interval that holds its mean reward with this confidence, whenever one looks.
+        """An interval that contains the arm's mean reward with probability ``confidence``, however often one looks.
 
         It follows from releases alone: see ``dpbandits.curators.interval``. Policies whose curator has no such bound
         refuse. A policy for any reward learns the logistic function of the reward, which says nothing of the mean of
@@ -244,8 +244,8 @@ class Session:
     def ask(self, user: str | int | None = None) -> Decision:
         """The next decision. Every call is a decision of its own, whether or not earlier ones were answered.
 
-        With ``rewards_per_user`` it must be said who the ``user`` is, by any name that stands for one user. A user who
-        has had as many decisions gets further ones, whose rewards are not taken: ``counts`` is False. A decision that
+        With ``rewards_per_user`` a ``user`` is required: any name that stands for one user. A user who has had that
+        many decisions still gets further ones, but their rewards are not taken: ``counts`` is False. A decision that
         was answered with None does not count.
         """
         with self._lock:
@@ -291,7 +291,7 @@ class Session:
         return counts
 
     def _receive(self, number: int, value: float | None, level: float, now: float) -> SessionStatus:
-        """Give what came to the policy, unless its user has given as many rewards as a user may."""
+        """Give the response to the policy, unless its user is over the cap."""
         taken = self._user.get(number, None) != ""
         status = self._live.receive(number, value if taken else None, level, now, self._noise)
         user = self._user.pop(number, None)
@@ -302,7 +302,7 @@ class Session:
         return status if taken or value is None else "over"
 
     def ask_many(self, count: int, users: Sequence[str | int] | None = None) -> list[Decision]:
-        """As many decisions; with ``rewards_per_user``, for these users."""
+        """Several decisions at once; with ``rewards_per_user``, one for each of these users."""
         asked = [None] * at_least("count", count, 1) if users is None else list(users)
         if len(asked) != count:
             raise InputError("users", f"must be one for each of the {count} decisions, got {len(asked)}")
@@ -312,7 +312,7 @@ class Session:
             return [self.ask(user) for user in asked]
 
     def _chances(self, now: float) -> Floats | None:
-        """The probability of each arm if the policy is asked now; None where it is not, or where nobody knows."""
+        """The probability of each arm if the policy is asked now; None if it is not asked, or if they are unknown."""
         live = self._live
         live.tick(now, self._noise)
         if live.desk.asked[0] > 0:
@@ -327,7 +327,7 @@ class Session:
         return spread
 
     def device(self, *, level: Exactly | None = None) -> SessionDevice:
-        """What runs on a user's device in the local model; ``level`` is that user's epsilon, where users have one."""
+        """The part that runs on a user's device in the local model; ``level`` is that user's own epsilon, if any."""
         if not self._local:
             raise InputError("device", f"is for the local model; {self.policy.name} is told rewards")
         if self.policy.traits.levels is not None:
@@ -342,7 +342,7 @@ class Session:
         return SessionDevice(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
 
     def tell(self, decision: Decision | str, response: Any) -> SessionStatus:
-        """What a decision brought: a device's response or its bytes, or the reward. None is a user who sends nothing.
+        """Give the answer to a decision: a device's response or its bytes, or the reward. None says that none comes.
 
         The answer is ``used``, ``late`` (it came after its window or after its stint was closed), ``missing``, or
         ``over`` (its user has given as many rewards as a user may, and this one is not used).
@@ -353,7 +353,7 @@ class Session:
             return self._receive(int(name), value, level, self._clock())
 
     def tell_many(self, answers: Mapping[Any, Any] | Iterable[tuple[Decision | str, Any]]) -> list[SessionStatus]:
-        """What many decisions brought: pairs of a decision and its response, as for ``tell``, or a mapping.
+        """Give the answers to many decisions: pairs of a decision and its response, as for ``tell``, or a mapping.
 
         All of them are taken, or, if one of them is refused, none.
         """
@@ -404,7 +404,7 @@ class Session:
 
         The policy is played on the log: each decision takes the next reward that the log holds for its arm, until the
         log has none left for the arm that is asked for. So each reward is used at most once and in the same way as a
-        live one, and the promise covers it like any other, as long as which arm a logged user got tells no reward.
+        live one, and the promise covers it like any other, as long as a logged user's arm does not depend on a reward.
 
         ``log`` is a CSV or Parquet file or a data frame with columns ``arm`` and ``reward``, or pairs of an arm and a
         reward. In the local model it is pairs of an arm and a response that a device made at this epsilon: a log of
