@@ -38,10 +38,10 @@ class Accounts:
     """The numbers that are public, and the privacy loss of each reward.
 
     ``shift[j][i]`` says by how much noise j must move, for a unit of reward i, so that everything that is public stays
-    the same. It is found form by form: the form's own new noise takes up what the other noises leave. If a form has no
-    new noise, it must come out even, or it reveals the reward. Along every path the map from noise to shifted noise has
-    Jacobian 1. So the loss of reward i is at most the sum of |shift[j][i]| / scale_j, also if later steps depend on
-    what is public. Where every form has one new noise, the sum is reached. For normal noise the same quotients are
+    the same. It is found form by form: the new noise of a form makes up for the change that the other noises leave. If
+    a form has no new noise, nothing may be left, or it reveals the reward. Along every path the map from noise to
+    shifted noise has Jacobian 1. So the loss of reward i is at most the sum of |shift[j][i]| / scale_j, also if later
+    steps depend on releases. Where every form has one new noise, the sum is reached. For normal noise the quotients are
     standard deviations, and half the sum of their squares is the loss in zCDP (Bun & Steinke 2016), which is additive.
     """
 
@@ -70,7 +70,7 @@ class Accounts:
         return other
 
     def reward(self, number: int) -> Num:
-        """A reward of which nothing is known."""
+        """A reward about which nothing is assumed."""
         return Num(self, 0.0, 1, {(REWARD, number, ""): 1}, 1.0, grid=False)
 
     def noise(self, scale: float, normal: bool = False) -> Num:
@@ -81,7 +81,7 @@ class Accounts:
         return Num(self, 0.0, 1, {(NOISE, len(self.scales) - 1): 1}, scale, noisy=True)
 
     def release(self, form: Num, seen: bool = True) -> Num:
-        """``form`` becomes public; returns it as a public number. ``seen`` is whether all of it is, or a part."""
+        """Make ``form`` public, and return it as a public number. ``seen`` is whether all of it is seen, or a part."""
         need: dict[Term, Exact] = {}
         fresh: list[tuple[int, Exact]] = []
         for term, c in form.terms.items():
@@ -97,12 +97,12 @@ class Accounts:
         if fresh:
             self._hide(form, need, fresh)
         elif need:
-            self._reveal("a number is public that has no noise of its own over", need)
+            self._reveal("a public number has no noise of its own to hide", need)
         self.peaks.append(form.peak)
         return Num(self, 0.0, 1, {(PUBLIC, len(self.peaks) - 1): 1}, form.peak, grid=form.grid)
 
     def _hide(self, form: Num, need: dict[Term, Exact], fresh: list[tuple[int, Exact]]) -> None:
-        """The largest new noise of the form takes up what the change of a reward needs."""
+        """Shift the largest new noise of the form, so that the form stays the same when a reward changes."""
         pivot, factor = max(fresh, key=lambda found: abs(found[1]) * self.scales[found[0]])
         scale = self.scales[pivot]
         if form.peak > SWALLOWED * float(abs(form.factor * factor)) * scale:

@@ -1,9 +1,9 @@
 """How much of the loss of the releases shows in the actions: all reward vectors and all action sequences of few rounds.
 
-This is a number beside a proof, and no proof. Rewards are 0 or 1. Each release is rounded to a cell of the line before
-the agent sees it, and a cell's probability is a difference of Laplace's distribution function, at any epsilon. So the
-number is the exact loss of the policy with an agent that sees rounded means. It tends to the policy's own as cells get
-finer. The agent is asked on a curator with its real memory, and must not notice when its raw memory is another.
+This number accompanies a proof; it is no proof itself. Rewards are 0 or 1. Each release is rounded to a cell before the
+agent sees it, and the probability of a cell is a difference of Laplace's distribution function, at any epsilon. So the
+number is the exact loss of the policy with an agent that sees rounded means. It tends to the policy's own loss as cells
+get finer. The agent is asked on a curator with its real memory, and must not notice when the raw memory is exchanged.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _released(old: State, new: State) -> tuple[list[Place], Num, float]:
 
 
 def _known(state: State, places: list[Place]) -> State:
-    """The same without what was released, which the curator must not use: the law says what it is."""
+    """The same without the releases, which the curator must not use here: the distribution gives their values."""
     curator = copied(state.curator)
     flats = {name: array.reshape(-1) for name, array in named_arrays(curator)}
     for name, k in places:
@@ -199,7 +199,7 @@ def _known(state: State, places: list[Place]) -> State:
 def _edges(n: int, scale: float, arm: int) -> list[float]:
     """Borders of cells for noisy sums of n bits: narrow where the noise of some sum is near 0, open at both ends.
 
-    They are others for each arm, so that equal means do not come about by rounding.
+    They differ between arms, so that rounding does not make means equal.
     """
     count = max(CELLS // (1 if n < scale else n + 1), 9)
     shift = 0.5 * arm * 2.0 * TAILS / count

@@ -1,6 +1,6 @@
 """Refutes a claim with a delta: an event of the first stint that is too likely.
 
-Until the agent is asked a second time, nothing that was shown has decided anything. So the noisy numbers of the first
+Until the agent is asked a second time, no release has influenced a choice. So the noisy numbers of the first
 stint are Laplace noises around numbers that one reward moves by c_1, c_2 .. scales. Take the event that m of them are
 at or beyond the centres that they have under one of the two rewards. Its probability is 2^-m under that one, and
 2^-m exp(-C) under the other, with C the sum of their c. So delta must be at least 2^-m (1 - exp(epsilon - C)).
@@ -59,7 +59,7 @@ def find(policy: Policy, epsilon: float, delta: float, *, several: bool) -> Witn
 
 
 def least_delta(epsilon: float, costs: Sequence[float]) -> tuple[float, int]:
-    """The delta that these losses need at least, and of how many of them.
+    """A lower bound on the delta that these losses need, and how many of them it is for.
 
     >>> needed, numbers = least_delta(1.0, [0.5, 2.0])
     >>> round(needed, 4), numbers

@@ -1,7 +1,7 @@
-"""Whether everybody who sees a curator from outside sees releases alone: its agent, and what else asks it.
+"""Whether all code that reads a curator reads releases only: its agent, and other functions that are called on it.
 
-Beside ``act``, three functions may be registered for a class of one's own, and a session asks them: the interval of an
-arm, the standing of an agent, and the chances of its next choice. And whoever shows a promise calls ``guarantee``.
+Beside ``act``, three functions may be registered for a user's own class, and a session calls them: the interval of an
+arm, the standing of an agent, and the propensities of its next choice. ``guarantee`` is called to show the promise.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPECIAL = ("__getattribute__", "__getattr__", "__getitem__", "__iter__", "__call
 
 
 def read_agent(policy: Any) -> None:
-    """Refuse an agent unless it depends on what the curator answers alone, and the answers on public memory alone."""
+    """Refuse an agent unless it depends only on the curator's answers, and these only on public memory."""
     agent, curator, changed = policy.agent, policy.curator, changed_names(policy)
     reader = Reader(agent, "agent", curator, changed)
     reader.method("act", {0: CURATOR})
@@ -63,7 +63,7 @@ def _registered(reader: Reader, function: Any, roles: dict[int, str]) -> None:
 
 
 def read_guarantee(curator: Any) -> None:
-    """Refuse a ``guarantee`` that could touch memory: of self it may name parameters and constants, no more."""
+    """Refuse a ``guarantee`` that could touch memory: it may use the parameters and constants of self only."""
     values = zip(curator._fields, curator, strict=True)
     allowed = {name for name, value in values if not isinstance(value, np.ndarray | tuple)}
     for kind in type(curator).__mro__:

@@ -209,7 +209,7 @@ def _one_stint(start: State, first: int, arm: int, rounds: int, own: list[bool])
 
 
 def _next_start(start: State, ended: list[State]) -> State:
-    """What all of these states have in common, with nothing known of the rest but that it is public."""
+    """The common part of these states. About the rest, nothing is known except that it is public."""
     log = Accounts()
     made = State(copied(ended[0].curator), log, start.tape)
     every = [cells(state.curator) for state in ended]
@@ -242,12 +242,12 @@ def _allowed(cell: Any) -> bool:
 
 
 def all_arms_at_once(start: State, arms: int, horizon: int) -> Proof | None:
-    """All choices for many rounds, where every round enters something for every arm: 0, if it was not played.
+    """All choices for many rounds, where every round enters a number for every arm: 0 for arms that were not played.
 
-    The reward of a round is one symbol for each arm, of which all but the played arm's are 0. A run on symbols holds
-    for all their values, 0 among them. So if playing arm a and playing arm b leave the same memory but for their
-    symbols, the memory with all symbols stands for each, and one run for every sequence of arms. Plain numbers that
-    differ depend on the arms alone (``Varies``). Ends of stints must do nothing.
+    Each round has one symbol for each arm. The played arm's is the reward, and the others are 0. A run on symbols holds
+    for all their values, 0 included. So if playing arm a and playing arm b leave the same memory except for their
+    symbols, the memory with all symbols stands for both, and one run covers every sequence of arms. Plain numbers that
+    differ depend only on the arms (``Varies``). Ends of stints must do nothing.
     """
     state = start
     try:

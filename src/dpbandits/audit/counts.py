@@ -1,8 +1,8 @@
-"""Numbers and truths that behave like Python's and like NumPy's at once, or are refused.
+"""Numbers and booleans whose results are the same in Python and in NumPy; other operations are refused.
 
-Simulations read memory as numbers of NumPy, and sessions as numbers of Python. Integers of NumPy wrap, its truths
-add up to a truth, it rounds 2.675 to 2.68, and it divides by 0. Where the two kinds would give different results, the
-verifier does not guess which one it is.
+Simulations read memory as numbers of NumPy, and sessions as numbers of Python. In NumPy integers wrap around, booleans
+add up to a boolean, 2.675 is rounded to 2.68, and a division by 0 is no error. Where the two would give different
+results, the verifier refuses.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def _text(*_: Any) -> NoReturn:
 
 
 def bare(value: Any) -> Any:
-    """A number or a truth of these kinds as Python's own; others as they are."""
+    """A number or a boolean of these classes as Python's own; other values as they are."""
     own = _OWN.get(type(value))
     return value if own is None else own(value)
 
 
 class Truth:
-    """The answer to a comparison. It may be asked, stored, and combined with a number, but not with another truth."""
+    """The result of a comparison. It may be used in ``if``, stored, and combined with a number, not with a boolean."""
 
     __slots__ = ("value",)
     __array_ufunc__ = None
@@ -153,7 +153,7 @@ class Count:
 
 
 class Float(float):
-    """A float of Python or of NumPy. What only one of them answers is refused."""
+    """A float of Python or of NumPy. An operation that only one of them has is refused."""
 
     __slots__ = ()
 

@@ -70,8 +70,8 @@ def verify_curator(curator: str | LocalCurator, epsilon: Exactly, claim: Exactly
     """The exact worst case of a curator: by name, or an object that draws its noise by ``dpbandits.exact``.
 
     An exact curator is made as on a device, and its real call is driven with words that the audit chooses. It is proved
-    if the words that its random words are compared with are those of this epsilon, to the last unit. A curator of one's
-    own is driven in the same way. That can refute it, and cannot prove it: it may answer other rewards otherwise.
+    if its random words are compared with exactly the thresholds of this epsilon, to the last unit. A user's own curator
+    is driven in the same way. That can refute it but not prove it: it may answer other rewards differently.
 
     >>> verdict = verify_curator("laplace", "1/3")
     >>> verdict.verdict, round(verdict.epsilon, 6)

@@ -84,7 +84,7 @@ def _as_shipped() -> bool:
 
 
 def _is_own_code(value: Any) -> bool:
-    """Whether a function is the package's, as its source says, or the standard library's; True for what is none."""
+    """Whether a function is the package's, as its source says, or the standard library's; True for other objects."""
     inner = value.__wrapped__ if isinstance(value, functools._lru_cache_wrapper) else value
     function = function_of(inner.fget if isinstance(inner, property) else inner)
     if function is None or function is abc.abstractmethod or function.__code__.co_filename.startswith(STANDARD):

@@ -1,10 +1,10 @@
 """One response of the local model, for every reward: the law of what is sent, piece by piece.
 
-The reward is a symbol on the whole line, and so is every uniform number. A comparison cuts the reward's interval or the
-uniform's, and both sides are followed. So the probability of each path is a function of the reward that is affine on
-its interval. What is sent on a path is a plain answer, or Laplace noise around an affine function of the reward. The
-largest ratio of two affine functions is at ends of intervals, so these are compared, in both directions. What is no
-number on the line (NaN, infinities) is tried as it is.
+The reward is a symbol for all real numbers, and every uniform number is a symbol, too. A comparison cuts the reward's
+interval or the uniform's, and both sides are followed. So the probability of each path is a function of the reward that
+is affine on its interval. The response on a path is a plain answer, or Laplace noise around an affine function of the
+reward. The largest ratio of two affine functions is at ends of intervals, so these are compared, in both directions.
+NaN and the infinities are tried one by one.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class SymbolicDevice:
         return found
 
     def laws(self, level: Any) -> list[LawAt]:
-        """The law of the response at every end of every interval of rewards, and off the line."""
+        """The law of the response at every end of every interval of rewards, and at NaN and the infinities."""
         pieces = self.pieces(None, level)
         self.on_grid = all(piece.on_grid for piece in pieces)
         found = _laws(pieces)

@@ -24,7 +24,7 @@ MOST_CELLS = 5000  # every step copies each of them
 
 
 def check(part: Any, name: str) -> None:
-    """Refuse what cannot be followed: memory must be arrays, parameters plain numbers."""
+    """Refuse parts that cannot be followed: memory must be arrays, and parameters plain numbers."""
     if not (isinstance(part, tuple) and hasattr(part, "_fields")):
         raise Refused(f"the {name} is no NamedTuple, but {type(part).__name__}")
     if len(part._fields) != len(part) or getattr(part, "__dict__", None):
@@ -55,7 +55,7 @@ def check_apart(*parts: Any) -> None:
 
 
 class Cells(np.ndarray):
-    """Objects in the place of an array of numbers. Its cells are used one by one; arithmetic with all is refused."""
+    """Objects in place of an array of numbers. Its cells are used one by one; arithmetic on whole arrays is refused."""
 
     __array_ufunc__ = None  # type: ignore[assignment]
 
@@ -121,7 +121,7 @@ class Real(Cells):
 
 
 class FreeWhole(Whole):
-    """Integers of Python that may be used as a whole: for plays, which refute and prove nothing."""
+    """Integers of Python, in arrays that may be used as a whole: for plays, which can refute but prove nothing."""
 
     __array_ufunc__ = np.ndarray.__array_ufunc__  # type: ignore[assignment]
     flat = np.ndarray.flat

@@ -1,4 +1,4 @@
-"""What stands in the place of memory that an argument needs to be untouched."""
+"""Values that mark memory which a proof needs to be untouched."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Poison", "Varies"]
 
 
 class Poison:
-    """In the place of memory that must not be used. It may be overwritten, and nothing else."""
+    """Marks memory that must not be used. It may be overwritten, and nothing else."""
 
     __slots__ = ("name",)
     __array_ufunc__ = None
@@ -37,7 +37,7 @@ class Poison:
 
 
 class Varies(Poison):
-    """A plain number that depends on which arms were played, and on nothing else: public, but not equal in all runs.
+    """A plain number that depends only on which arms were played: it is public, but not equal in all runs.
 
     It is ``base`` plus ``marks[t, arm]`` for the arm that was played in each round t. If all arms have the same mark in
     a round, that mark is part of the base. So the sum of all arms' counts is a plain number again. Such numbers may be

@@ -1,9 +1,9 @@
-"""What each reward pays for everything that a central curator releases: for all rewards, noises, arms and stints.
+"""The privacy loss of each reward from all releases of a central curator: for all rewards, noises, arms and stints.
 
-The curator runs on symbols. As long as it never asks what a private number is, one run is all runs: it holds for all
-rewards and all noises at once. Where it compares a noisy number, that number counts as public, and both answers are
-followed. Which arms are played, and where stints end, is up to the adversary. An argument about the structure of the
-curator covers all choices for many rounds; where none applies, all choices are tried for a few rounds.
+The curator runs on symbols. As long as it never needs the value of a private number, one run stands for all rewards and
+all noises. Where it compares a noisy number, that number counts as public, and both answers are followed. The adversary
+chooses which arms are played and where stints end. An argument about the structure of the curator covers all choices
+for many rounds; where none applies, all choices are tried for a few rounds.
 """
 
 from __future__ import annotations

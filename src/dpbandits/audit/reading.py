@@ -1,8 +1,8 @@
-"""Reads the source of a policy. What must hold on every path, however rare, is seen without running it.
+"""Reads the source of a policy, to check rules that must hold on every path, however rare.
 
-A run shows the paths that it takes. That an agent asks the curator questions and touches nothing else, that
-the answers read no ``raw_`` field, and that no code keeps anything outside its arrays, is read off the syntax tree.
-What is known to be harmless is allowed, and everything else is refused.
+A run shows only the paths that it takes. The syntax tree shows that an agent calls the curator's methods for releases
+and touches nothing else, that these methods read no ``raw_`` field, and that no code keeps anything outside its arrays.
+Constructs that are known to be harmless are allowed, and everything else is refused.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Roles = tuple[tuple[str, str], ...]
 
 
 class Looks(Refused):
-    """What an agent sees depends on raw memory, or it does more with the curator than to ask it."""
+    """What an agent sees depends on raw memory, or it does more with the curator than call its methods for releases."""
 
 
 def _files(kind: type) -> set[str]:

@@ -1,4 +1,4 @@
-"""What ends an attempt at a proof."""
+"""The exceptions that end an attempt at a proof."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["Refused", "Used"]
 
 
 class Refused(BaseException):  # no Exception: the code that is verified cannot swallow it
-    """The verifier does not know, and the text says why."""
+    """The verifier cannot decide, and the text says why."""
 
 
 class Used(BaseException):  # as above

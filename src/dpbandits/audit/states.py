@@ -85,10 +85,10 @@ def step(
 
 
 def make_public(state: State, before: list[Any]) -> None:
-    """Whatever was written into public memory is public now. The same form in several places is one number.
+    """Make public everything that was written into public memory. The same form in several places is one number.
 
-    All of it becomes public at once, so the order is free: forms with fewer noises come first, because a noise that is
-    alone in one form is not free to hide what is in another.
+    All forms become public at once, so their order may be chosen. Forms with fewer noises come first, because a noise
+    that is alone in one form cannot also hide a reward in another.
     """
     written: list[tuple[Any, int, Num]] = []
     place = 0

@@ -1,9 +1,9 @@
 """Numbers that remember which rewards and which noises are in them.
 
 A ``Num`` is ``const + factor * sum(coefficient * term)`` with exact rational coefficients. Its terms are rewards,
-noises, and numbers that are public. Arithmetic with plain numbers keeps it so. Whatever would turn it into a plain
-number (a comparison, ``float``, ``int``, ``hash``, ``str`` ..) goes to its ``Accounts``. They answer, follow both
-answers, or refuse. Nothing is answered silently.
+noises, and numbers that are public. Arithmetic with plain numbers gives such a form again. Every operation that would
+turn it into a plain number (a comparison, ``float``, ``int``, ``hash``, ``str`` ..) goes to its ``Accounts``, which
+answer, follow both answers, or refuse.
 """
 
 from __future__ import annotations

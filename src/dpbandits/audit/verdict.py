@@ -40,8 +40,8 @@ OFF_GRID = (
 class Verdict:
     """The outcome of one audit.
 
-    ``proved``: the claim holds in the domain. ``vacuous``: it does, but so little was released there that this says
-    little. ``not refuted``: an attack failed, and ``reason`` says why there is no proof. ``violated``: there is a
+    ``proved``: the claim holds in the domain. ``vacuous``: it holds, but so little was released that this is weak
+    evidence. ``not refuted``: an attack failed, and ``reason`` says why there is no proof. ``violated``: there is a
     witness. ``refused``: nothing is known, and ``reason`` says why.
 
     ``epsilon`` is the worst case in the domain if the claim is proved, a lower bound on it if the claim is violated or

@@ -63,11 +63,11 @@ def verify(
 ) -> Verdict:
     """Prove a policy's claim, or find a witness against it, or say why neither was possible.
 
-    A promise for users with at most m rewards is proved from the loss of each of them: m times that, or, for local
-    promises with a delta, what it composes to. In the local model the view is one response. In the central model it is
-    all that the curator releases, which covers the actions; where the actions' own loss can be computed, for few
-    rounds, it is given too. ``policy`` is a name, ``module:function``, a function that makes a policy, or a policy;
-    ``view`` asks for response, actions or released.
+    A promise for users with at most m rewards is proved from the loss of one reward: the user's loss is m times that,
+    or, for local promises with a delta, what m responses compose to. In the local model the view is one response. In
+    the central model it is everything that the curator releases, which covers the actions. Where the loss of the
+    actions alone can be computed, for a few rounds, it is given too. ``policy`` is a name, ``module:function``, a
+    function that makes a policy, or a policy; ``view`` is response, actions or released.
 
     >>> verdict = verify("adap-ucb", epsilon=1.0)
     >>> verdict.verdict, verdict.view, round(verdict.epsilon, 3), verdict.released
@@ -99,7 +99,7 @@ def verify(
 
 
 def _other_promise(policy: Policy) -> str:
-    """Why no proof here could be one of this policy's promise; empty if it can."""
+    """Why this module cannot prove this policy's promise; empty if it can."""
     promise, seen = policy.curator.guarantee(), {"local": "responses", "central": "actions"}
     if promise.trust in seen and (promise.unit, promise.view) != ("one reward", seen[promise.trust]):
         return (
@@ -260,13 +260,13 @@ def _searched(policy: Policy, verdict: Verdict, found: Known, rounds: int) -> Ve
 
 
 def _within(verdict: Verdict, found: Known) -> bool:
-    """Whether the claim was proved, if only for fewer rounds."""
+    """Whether the claim was proved, perhaps for fewer rounds than asked for."""
     worst = verdict.epsilon
     return bool(found.proofs) and not found.reason and worst is not None and worst <= verdict.claim
 
 
 def _unknown(verdict: Verdict, found: Known, why: str) -> Verdict:
-    """Neither a proof nor plays that can be compared. What was proved for fewer rounds is still said."""
+    """The verdict if there is neither a proof nor plays to compare. A proof for fewer rounds is still reported."""
     proved = _within(verdict, found)
     reason = verdict.reason if why in verdict.reason or not why else f"{verdict.reason}; {why}".lstrip("; ")
     if proved:

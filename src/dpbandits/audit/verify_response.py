@@ -64,7 +64,7 @@ def verify_response(policy: Policy, claim: float, delta: float) -> Verdict:
 
 
 def _flips(pair: Pair) -> bool:
-    """Whether the two laws are those of a flipped bit, of which it is known what several responses lose exactly."""
+    """Whether the two laws are those of a flipped bit, for which the exact loss of several responses is known."""
     one, two = (sorted(law.answers.values()) for law in pair.laws)
     return len(one) == len(two) == 2 and all(abs(a - b) < SUMMING for a, b in zip(one, two, strict=True))
 
@@ -116,7 +116,7 @@ def _verify_one(policy: Policy, levels: list[float], own: bool, delta: float) ->
 
 
 def _answered(policy: Policy, base: Verdict, levels: list[float], reason: str) -> Verdict:
-    """The verdict where the response cannot be followed: what is answered at some rewards."""
+    """The verdict if the response cannot be followed: the answers at some rewards are compared."""
     try:
         for level in levels:
             found = answers.refuted(policy.curator, level, level, base.delta)

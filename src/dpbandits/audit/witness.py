@@ -4,12 +4,12 @@ Where the promise is one for users, they differ in as many rounds in a row as a 
 
 The first play shows noisy numbers that are chosen here. In the second play the same numbers are shown, because its
 noise takes up the difference. So both plays show the same, and the ratio of their probability densities at that point
-is known. If something plain differs nevertheless, such as an arm, then no noise hides it, and the loss is infinite. The
-agent is the policy's own, on the curator itself, with nothing hidden from it.
+is known. If a number without noise differs nevertheless, such as an arm, then the loss is infinite. The agent is the
+policy's own, on the curator itself, with nothing hidden from it.
 
-A point where the density ratio exceeds e^epsilon refutes the claim, because the densities are continuous. This needs
-that each shown number has one new noise, that nothing private was decided by noise, and that plays can be repeated.
-Where that is not so, nothing is said.
+A point where the density ratio exceeds e^epsilon refutes the claim, because the densities are continuous. There are
+three conditions: each shown number has one new noise, nothing private was decided by noise, and plays can be repeated.
+If one of them fails, the search gives no answer.
 """
 
 from __future__ import annotations

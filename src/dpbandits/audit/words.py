@@ -1,9 +1,9 @@
-"""The exact law of a device's response, read off the real call: which words its random words are compared with.
+"""The exact law of a device's response, found from the real call: the thresholds of its random words.
 
 A device compares random words of 64 bits with the binary digits of probabilities. Here the curator that is deployed is
 made as usual, and its entropy is then replaced by words that the audit chooses. Bisection finds, for every random word
-of a draw, the word that it is compared with, and for ties the words after that. So what is verified is what runs: no
-constant is read from the code. Other words around and far from every threshold, and random draws, are then compared
+of a draw, the word that it is compared with, and for ties the words after that. So the running code is verified, and no
+constant is read from the source. Other words around and far from every threshold, and random draws, are then compared
 with the law that follows. A call that does anything else is not proved.
 """
 

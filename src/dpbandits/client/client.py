@@ -1,8 +1,8 @@
 """A client of a server: decisions, and a private answer to every one of them.
 
 The curator runs inside ``report``, before anything leaves. An answer is drawn once, kept, and sent with the same bytes
-until the server has it. It is sent at a time that is fixed with the decision, whether something was reported or not:
-neither silence nor the time of an answer tells what happened. The JavaScript client keeps the same rules.
+until the server has it. It is sent at a time that is fixed with the decision, whether something was reported or not, so
+neither silence nor the time of an answer reveals what happened. The JavaScript client follows the same rules.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ _chance = random.SystemRandom().random
 class ClientDecision:
     """Which arm to play, and whether an answer will be sent.
 
-    ``silent`` is None: an answer will be sent. Otherwise it says why none will. With ``budget``, ``cap``, ``trust`` and
-    ``curator`` the arm is the server's; with ``storage``, ``unreachable``, ``unknown``, ``refused`` and ``unreadable``
-    it is the fallback.
+    ``silent`` is None if an answer will be sent, and otherwise says why none will. If it is ``budget``, ``cap``,
+    ``trust`` or ``curator``, the arm is the server's; if it is ``storage``, ``unreachable``, ``unknown``, ``refused``
+    or ``unreadable``, the arm is the fallback.
     """
 
     id: str
@@ -75,10 +75,10 @@ class Client:
     ``limit`` is the total epsilon that a user will ever spend; an earlier promise of less stands. It is counted in the
     file ``store``, together with the answers that are on their way, for each ``user`` apart. ``trust="central"`` lets
     rewards themselves go to a server that asks for them. After ``timeout`` seconds a decision is the fallback.
-    ``observer`` is called with what happens here, rewards among it: show it, and send it nowhere. A thread sends what
-    is due; ``close`` ends it, and what is kept is sent by the next client with the same file.
+    ``observer`` is called with what happens here, rewards included: show it to the owner of the device only. A thread
+    sends what is due. ``close`` ends it, and the next client with the same file sends what is kept.
 
-    Wrong arguments raise ``InputError``. What the server, the network or the disk do raises nothing.
+    Wrong arguments raise ``InputError``. Failures of the server, the network or the disk raise nothing.
 
     >>> client = Client("http://localhost:9", store=os.devnull + "/none")
     >>> client.decide("banner", otherwise=0, fallback="red")
@@ -124,10 +124,10 @@ class Client:
     ) -> ClientDecision:
         """A decision, which will be answered whatever happens.
 
-        ``otherwise`` is the reward that stands for "nothing happened", as 0 for clicks: it is answered when no report
-        comes. None says explicitly that nothing is sent without a report; then the silence tells. ``after`` is the
-        number of seconds until the answer, where the server's window allows it; without it, answers go out between 85
-        and 95 % of the window.
+        ``otherwise`` is the reward that stands for "nothing happened", such as 0 for clicks: it is answered if there is
+        no report. With None nothing is sent without a report, and the silence reveals that there was none. ``after`` is
+        the number of seconds until the answer, where the server's window allows it; without it, answers are sent
+        between 85 and 95 % of the window.
         """
         if otherwise is not None and not math.isfinite(as_float(otherwise)):
             raise InputError("otherwise", f"must be the reward for 'nothing happened', or None, got {otherwise!r:.80}")
@@ -165,7 +165,7 @@ class Client:
         return self._decided(made, block, due, person)
 
     def report(self, decision: ClientDecision | str, reward: object) -> bool:
-        """What happened: the answer is drawn and kept now, and sent when it is due. It sends nothing itself.
+        """Report what happened. The answer is drawn and kept now, and sent when it is due.
 
         True: this report stands. False: an answer was already made, or none is awaited. A report that cannot be kept
         now is kept when the answer is due.
@@ -366,7 +366,7 @@ def _due(asked: float, now: float, window: Any, after: float | None) -> float:
 
 
 def _plain(reward: object, block: Mapping[str, Any]) -> float:
-    """A reward as JSON has it, for a server that keeps the curator itself; the lowest for what is no number."""
+    """A reward as JSON has it, for a server that keeps the curator itself; the lowest if it is no number."""
     value = as_float(reward)
     if math.isnan(value):
         return float(block["range"][0]) if block.get("range") else 0.0

@@ -32,8 +32,8 @@ class Device:
         """The bytes to send for ``decision``. Fix its name and the curator's epsilon before the reward is known.
 
         They are JSON, as ``{"decision":"d1","epsilon":"1/10","response":1}``, and the same as in the JavaScript client.
-        What is refused is refused before the charge, and never because of the reward: a reward that is no number is
-        answered like the lowest one, because an unanswered decision would tell that there was none.
+        A refusal comes before the charge, and never depends on the reward: a reward that is not a number is answered
+        like the lowest one, because an unanswered decision would reveal it.
         """
         name, epsilon, respond = named(decision), writable("epsilon", curator.epsilon), curator.respond
         number = as_float(reward)

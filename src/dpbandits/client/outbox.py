@@ -1,7 +1,7 @@
 """What a client keeps on disk: each user's budget, and the decisions that wait for their answers.
 
-A decision is charged when it is made, and everything that its answer depends on but the reward is kept. Its answer is
-drawn and kept in one transaction, and leaves only afterwards. Once the server has it, only what it cost is kept.
+A decision is charged when it is made. Everything else that its answer depends on is kept then, except the reward. The
+answer is drawn and kept in one transaction, and sent only afterwards. Once the server has it, only its cost is kept.
 """
 
 from __future__ import annotations

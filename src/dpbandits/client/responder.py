@@ -29,7 +29,7 @@ def responder(block: Mapping[str, Any], noise: Noise | None = None) -> Callable[
     """The function from rewards to responses that the ``curator`` of a decision describes.
 
     A reward is mapped from its range to [0, 1] and clipped. Then the curator is applied, behind the logistic function
-    where the experiment takes any reward. What is no number is answered like the lowest reward.
+    where the experiment takes any reward. A reward that is not a number is answered like the lowest one.
 
     >>> respond = responder({"mechanism": "bernoulli", "epsilon": "1/2", "range": [-10, 10], "sigmoid": False})
     >>> respond(7.5) in (0, 1)

@@ -14,7 +14,7 @@ Inner = TypeVar("Inner", bound=Releases)
 
 
 def awaiting(curator: Curator, out: Integers, window: float) -> Releases:
-    """The releases for an agent; decisions that wait for a response, ``out``, count if there is a window and the curator can.
+    """The releases that an agent sees. With a window, decisions that wait for a response (``out``) count in them.
 
     Without a window, decisions whose responses are lost would count for ever, and an arm could be given up because of
     responses that never came. Where the curator computes a likelihood they do not count: how much a response tells is

@@ -33,10 +33,10 @@ class LocalCurator(Protocol):
 
 
 def as_float(reward: object) -> float:
-    """``reward`` as a float; what is not a number becomes NaN, which curators treat as the lowest reward.
+    """``reward`` as a float; an object that is not a number becomes NaN, which curators treat as the lowest reward.
 
-    It never fails. An error would leave a decision without its response, and the silence would tell that the reward was
-    None, say. Whoever sees the response must not learn even that.
+    It never fails. An error would leave a decision without its response, and the silence would reveal that the reward
+    was None, for instance. Whoever waits for the response must not learn even that.
 
     >>> as_float(1), as_float(None), as_float(-(10**400))
     (1.0, nan, -inf)
@@ -63,7 +63,7 @@ def on_grid(reward: float, bits: int) -> int:
 
 
 class _AtLevel:
-    """What all curators have: a level that is set once, by the call that makes the noise."""
+    """The common part of all curators: a level that is set once, by the call that makes the noise."""
 
     __slots__ = ("_epsilon",)
 

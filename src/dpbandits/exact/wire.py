@@ -43,7 +43,7 @@ def encode(decision: str, epsilon: Fraction, response: int) -> bytes:
 
 
 def named(decision: object) -> str:
-    """``decision`` if it is a valid name of one. What is no text is not shown: it may be the reward."""
+    """``decision`` if it is a valid name. A value that is not text is not shown: it may be the reward."""
     if not isinstance(decision, str) or DECISION.fullmatch(decision) is None:
         shown = f"{decision!r:.80}" if isinstance(decision, str) else f"a {type(decision).__name__}"
         raise InputError("decision", f"must be 1 to 200 letters, digits or ._:=~- signs, got {shown}")
@@ -53,7 +53,7 @@ def named(decision: object) -> str:
 def decode(content: bytes | str) -> Sent:
     """The response in these bytes: JSON with these three fields, once each, and no others.
 
-    A further field could carry anything, the reward among it. Error messages do not show the content, because it is
+    A further field could carry anything, even the reward. Error messages do not show the content, because it is
     private.
 
     >>> decode(encode("d1", Fraction("0.1"), 1))

@@ -38,7 +38,7 @@ class Guarantee:
     unit: str
     view: str
     conditions: str
-    void: str = ""  # that nothing is promised of these numbers, and why, whatever the policy promises where it runs
+    void: str = ""  # why nothing is promised about these numbers, whatever the policy promises in a live run
 
     @classmethod
     def none(cls) -> Guarantee:
@@ -64,7 +64,7 @@ class Guarantee:
         return self.under(f"rewards are first clipped to [{low:g}, {high:g}] and mapped to [0, 1]")
 
     def from_log(self) -> Guarantee:
-        """What becomes of a guarantee in numbers that are computed from a user's log: they show its exact means.
+        """The guarantee of numbers that are computed from a user's log: none, because they show its exact means.
 
         >>> Guarantee.central(1.0).from_log().in_short
         'no promise: computed from the log itself'
@@ -72,7 +72,7 @@ class Guarantee:
         return self._void(f"no promise: {FROM_LOG}")
 
     def simulated(self) -> Guarantee:
-        """What becomes of a guarantee where the noise is that of a simulation, whose generator tells what it drew.
+        """The guarantee with simulated noise: none on real rewards, because the generator reveals what it drew.
 
         >>> Guarantee.central(1.0).simulated().in_short
         'for simulation: no promise on real rewards'
@@ -84,7 +84,7 @@ class Guarantee:
 
     @property
     def promise(self) -> str:
-        """Of numbers of which nothing is promised: "none", and why. Otherwise empty."""
+        """The text "none" and the reason, if nothing is promised about the numbers beside it. Otherwise empty."""
         return f"none: {self.void.removeprefix('no promise: ')}" if self.void else ""
 
     @property
@@ -124,7 +124,7 @@ class Guarantee:
     def to_json(self) -> dict[str, Any]:
         """JSON-ready. Epsilon is null if it is infinite, and if each user has their own; ``conditions`` says which.
 
-        ``promise`` is there only if nothing is promised of the numbers beside it.
+        ``promise`` is there only if nothing is promised about the numbers beside it.
         """
         record = dataclasses.asdict(self)
         del record["void"]

@@ -41,9 +41,9 @@ class Ledger:
     """An append-only list of releases with exact rational costs. It refuses a release that would break the claim.
 
     The claim is the total epsilon that one reward may lose. Pure costs add up. With a ``delta`` their sum may exceed
-    the claim, as long as their zCDP at that delta does not. Both hold if what was released decides the later costs
+    the claim, as long as their zCDP at that delta does not. Both rules hold if earlier releases decide the later costs
     (Feldman & Zrnic 2021, Theorem 3.1). Optimal composition does not, so it is not used here. A ledger may be shared
-    between threads; it lives in memory, and ``to_json`` is what is kept.
+    between threads. It lives in memory; keep what ``to_json`` returns.
 
     >>> ledger = Ledger("1")
     >>> ledger.enter("first mean", dict.fromkeys(["r1", "r2"], "1/2"))
@@ -162,7 +162,7 @@ def _hashable(name: Any) -> Any:
 
 
 def _checked(what: str, name: Any) -> Name:
-    """``name`` if it is one. What is not is not shown: it may be the memory of a curator."""
+    """``name`` if it is a valid name. An invalid one is not shown: it may be the memory of a curator."""
     if isinstance(name, tuple):
         return tuple(_checked(what, part) for part in name)
     if isinstance(name, Integral) and not isinstance(name, bool) and abs(int(name)) < 1 << 63:

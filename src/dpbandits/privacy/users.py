@@ -1,4 +1,4 @@
-"""Users with several rewards: what each reward may cost, so that a user with all of theirs keeps the promise.
+"""Users with several rewards: the cost that each reward may have, so that the promise holds for the whole user.
 
 This is the one place where epsilon for a reward is derived from epsilon for a user and the cap on the user's rewards.
 Tossou & Dimitrakakis 2016, Section 5: divide epsilon by the cap. docs/concepts/users.md has the proof, adaptive choices
@@ -108,7 +108,7 @@ def _log_expm1(x: float) -> float:
 def for_users(promise: Guarantee, rewards: int, delta: float = 0.0) -> Guarantee:
     """The promise for one user with at most ``rewards`` rewards, from the curator's promise for one reward.
 
-    In the local model ``delta`` may be given: then it is what the responses compose to at this delta.
+    In the local model ``delta`` may be given: then the promise is what the responses compose to at this delta.
 
     >>> promised = for_users(Guarantee.central(of_reward(1.0, 10)), 10)
     >>> promised.epsilon, promised.unit
