@@ -1,9 +1,9 @@
 """Arms that come and go while a policy is live: an agent that chooses among some of them, and a policy with one more.
 
-A policy allows it where nothing but the number of arms depends on how many there are: its settings stay the same, and
-what its agent remembers, it remembers of each arm. Index policies do (UCB, KL-UCB, IMED, Thompson, MOSS, and what the
-AdaP framework makes of them). Elimination does not, because an epoch compares arms that were played in turn. Nor does
-a policy that splits its epsilon among the arms, because the noise that is drawn already was for another number.
+A policy allows it if its settings do not depend on the number of arms, and its agent's memory has an entry for each
+arm. This holds for index policies (UCB, KL-UCB, IMED, Thompson, MOSS, also in the AdaP framework). It does not hold for
+elimination, because an epoch compares arms that were played in turn; nor for a policy that splits its epsilon among the
+arms, because earlier noise was drawn for another number of arms.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _arrays(part: Any) -> Iterator[Any]:
 
 
 def _by_arm(part: Any, grown: Any, arms: int) -> list[_Memory] | None:
-    """The memory of a part, beside the same part for one more arm; None where anything else depends on the number."""
+    """The memory of a part, paired with that of the part for one more arm; None if anything else differs."""
     if type(part) is not type(grown):
         return None
     found: list[_Memory] = []

@@ -19,7 +19,7 @@ MAX_EXACT_INT = 2**53
 
 
 def _is_number(value: object) -> bool:
-    """Whether a value is a number, Python's or NumPy's, and not a truth value."""
+    """Whether a value is a number, Python's or NumPy's, and not a boolean."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 

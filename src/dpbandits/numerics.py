@@ -157,7 +157,7 @@ def kl_lower(q: float, budget: float) -> float:
 
 
 def kl_lower_near(p: float, q: float, divergence: float, budget: float) -> float:
-    """A bound of ``kl_lower(q, budget)`` from above, close where ``p`` is; ``divergence`` is kl(p, q).
+    """An upper bound on ``kl_lower(q, budget)``, close to it near ``p``; ``divergence`` is kl(p, q).
 
     kl(., q) is convex and decreasing, so the root is to the right of that of the tangent at p, and between the two no
     slope is steeper than there. The bound is q where the budget is smaller than the divergence.
@@ -244,14 +244,14 @@ def d_eps_upper(x: float, budget: float, epsilon: float) -> float:
 
 
 def chernoff(n: float, mean: float, true: float, noises: float, epsilon: float) -> tuple[float, float, float]:
-    """How improbable it is that a released mean is this much above the true one: P <= e^-x.
+    """Chernoff's bound on the probability that a released mean is at least ``mean`` if the true one is ``true``: e^-x.
 
     The release is the mean of n rewards in [0, 1], plus ``noises`` independent Laplace variables of scale 1/(epsilon
     n). A reward with mean u has E[e^(l X)] <= 1 - u + u e^l (Hoeffding 1963), and a Laplace variable on the sum has
     1 / (1 - l^2/epsilon^2), so x is the largest value of l n mean - n log(1 - u + u e^l) + noises log(1 -
-    l^2/epsilon^2) over 0 <= l < epsilon. What is found here is that value at the l where Newton's method ends, which is
-    never more. Returns x, and its first and second derivative in the true mean. For a mean that is too low, ask for
-    1 - mean and 1 - true. Without noise x is n kl(mean, true).
+    l^2/epsilon^2) over 0 <= l < epsilon. The result is the value at the l where Newton's method ends, which is never
+    more. Returns x, and its first and second derivative in the true mean. For a mean that is too low, pass 1 - mean and
+    1 - true. Without noise x is n kl(mean, true).
 
     >>> x, slope, bend = chernoff(100.0, 0.6, 0.5, 0.0, 1.0)
     >>> round(x, 6), round(100 * kl(0.6, 0.5), 6), round(slope, 3), round(bend, 2)
@@ -297,8 +297,8 @@ def evidence_between(
     """The least total of ``chernoff`` over all common means of two arms whose released means are ``higher`` and
     ``lower``: the evidence against the second being at least as good as the first.
 
-    The total is convex in the common mean. Its least point is found by Newton's method, and what the end may lack is
-    subtracted, so the result is never too large.
+    The total is convex in the common mean. Its least point is found by Newton's method, and a bound on the remaining
+    error is subtracted, so the result is never too large.
 
     >>> round(evidence_between(100.0, 0.7, 1.0, 100.0, 0.3, 1.0, 1.0), 3)
     14.651
@@ -342,7 +342,7 @@ def newton_step(x: float, slope: float, bend: float, low: float, high: float) ->
 
 
 def corrected(evidence: float, correction: float) -> float:
-    """max(0, e - k log(1 + e)): evidence e, less what chance often adds to it. It grows with e.
+    """max(0, e - k log(1 + e)): evidence e, less an allowance for what chance adds to it. It grows with e.
 
     >>> corrected(10.0, 0.0), round(corrected(10.0, 1.0), 4), corrected(0.5, 1.5), corrected(math.inf, 1.0)
     (10.0, 7.6021, 0.0, inf)

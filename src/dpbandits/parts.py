@@ -1,4 +1,4 @@
-"""What every part has in common: its memory is the arrays among its fields and among those of the parts inside it."""
+"""The memory of a part: the arrays among its fields and among those of the parts inside it."""
 
 from __future__ import annotations
 

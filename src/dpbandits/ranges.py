@@ -2,9 +2,9 @@
 
 A policy for rewards in [0, 1] plays any rewards if a range is chosen: they are clipped to it and mapped to [0, 1]
 (``reward_range`` of ``simulate``, ``plan`` and ``Session``). A range that is far too wide drowns the differences
-between arms in noise, and one that is too narrow clips them away. Where nobody knows a good one, it is found here: each
-of the first users says privately whether the reward is above a public threshold, and the thresholds are halved in on
-the two quantiles at which rewards are then clipped.
+between arms in noise, and one that is too narrow clips them away. Where nobody knows a good range, this module finds
+one: each of the first users says privately whether the reward is above a public threshold, and bisection finds the two
+quantiles at which rewards are then clipped.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class RangeFinder:
 
     @property
     def most_outside(self) -> float:
-        """At most this share of the rewards is above the range, and at most this below, but for a probability of 5 %.
+        """A bound on the share of rewards above the range, and on the share below, right with probability 95 %.
 
         A threshold is taken if the estimated share beyond it is at most ``tail`` plus two standard deviations of the
         noise; each estimate is off by no more than Hoeffding's bound (1963), for all of them together.
@@ -113,7 +113,7 @@ class RangeFinder:
         return self.thresholds[(low + high) // 2]
 
     def device(self) -> ThresholdCurator:
-        """What runs on the next user's device."""
+        """The curator for the next user's device."""
         return ThresholdCurator(self.epsilon, self.ask())
 
     def tell(self, answer: int) -> None:
@@ -164,7 +164,7 @@ class FoundRange(NamedTuple):
 def find_range(
     arms: object, *, epsilon: float, users: int, tail: float = TAIL, seed: int | None = 0, **sizes: float
 ) -> FoundRange:
-    """Play a ``RangeFinder`` on simulated users, who get the arms in turn: what it would find, and at what cost.
+    """Play a ``RangeFinder`` on simulated users, who get the arms in turn: the range that it finds, and its cost.
 
     >>> found = find_range("normal(20,3)+normal(22,3)", epsilon=1, users=20_000, seed=0)
     >>> found.range

@@ -1,4 +1,4 @@
-"""Many short plays of one policy on given rewards: what a statistical audit needs; also compiled."""
+"""Many short plays of one policy on given rewards, for statistical audits; also compiled."""
 
 from __future__ import annotations
 

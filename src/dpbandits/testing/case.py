@@ -1,4 +1,4 @@
-"""What a law is tried on: a policy with settings and arms, and ways to play it."""
+"""The case on which a law is tried: a policy with settings and arms, and ways to play it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def compiled_run_is_the_python_run(case: Case) -> None:
 
 
 def stints_are_what_asking_every_round_gives(case: Case) -> None:
-    """On one stream of rewards, an agent that proves how long its choices stand chooses as one that is always asked."""
+    """On one stream of rewards, an agent that answers with long stints chooses as one that is asked in every round."""
     policy = case.policy()
     if skip_ahead(policy.agent, policy.curator) is policy.agent:
         return

@@ -31,7 +31,7 @@ ALPHA = 1e-6  # probability with which the statistical law refuses a correct pol
 
 
 def agent_is_blind_to_raw_fields(case: Case) -> None:
-    """What the agent does, and what it is told, depends on released memory alone.
+    """The agent's choices, and the answers that it gets, depend only on released memory.
 
     The source is read: an agent may ask the curator questions, and the answers may read no ``raw_`` field. Code
     that cannot be read is played: with other raw memory, and with rewards that differ while all releases are the same.
