@@ -504,7 +504,7 @@ def test_what_is_due_is_the_current_decision_no_longer(world: World) -> None:
 
 def test_wrong_arguments_are_refused_by_name(tmp_path: Path) -> None:
     for url in ("bandits.test", "ftp://x", "http://", "http://x:port", None, 7):
-        with pytest.raises(InputError, match="url must be as http://host:port"):
+        with pytest.raises(InputError, match="url must be like http://host:port"):
             Client(url, store=tmp_path / "x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="limit must be positive"):
         Client("http://x", limit=0)

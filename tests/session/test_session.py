@@ -188,7 +188,7 @@ def test_a_raw_reward_is_refused_in_the_local_model(noise: Any) -> None:
         asked = Session(name, arms=2, epsilon=epsilon, options=options, noise=noise)
         decision = asked.ask()
         for raw in (REWARD, 1, 0.0, np.float64(REWARD), (1.0, 1), [REWARD]):
-            with pytest.raises(InputError, match="response must be what a device made, and not a reward") as caught:
+            with pytest.raises(InputError, match="response must be made by a device, not a reward") as caught:
                 asked.tell(decision, raw)
             assert SECRET not in str(caught.value)
         level = None if epsilon else 1
@@ -212,7 +212,7 @@ def test_levels_travel_with_the_response() -> None:
     assert asked.rounds == 3
     with pytest.raises(InputError, match="level is not a parameter of ldp-ucb-l"):
         Session("ldp-ucb-l", arms=2, epsilon=1).device(level=1)
-    with pytest.raises(InputError, match="device is for the local model; adap-ucb is told rewards"):
+    with pytest.raises(InputError, match="device is for the local model; adap-ucb takes rewards"):
         Session("adap-ucb", arms=2, epsilon=1).device()
 
 
@@ -335,7 +335,7 @@ def test_what_is_told_never_stands_in_an_error() -> None:
     asked = Session("adap-ucb", arms=2, epsilon=1)
     decision = asked.ask()
     for told in ("0.8731x", [0.8731], {"reward": 0.8731}):
-        with pytest.raises(InputError, match="reward must be a number; this one is none") as caught:
+        with pytest.raises(InputError, match="reward must be a number; this is not one") as caught:
             asked.tell(decision, told)
         assert "8731" not in str(caught.value)
         assert caught.value.__cause__ is None
@@ -510,7 +510,7 @@ def test_a_device_answers_what_is_no_number_and_a_server_refuses_it_without_show
     local, central = Session("ldp-ucb-b", arms=2, epsilon=1), Session("adap-ucb", arms=2, epsilon=1)
     decision = local.ask()
     assert local.tell(decision, local.device().respond(decision, reward)) == "used"
-    with pytest.raises(InputError, match=r"^reward must be a number; this one is none$"):
+    with pytest.raises(InputError, match=r"^reward must be a number; this is not one$"):
         central.tell(central.ask(), reward)
 
 

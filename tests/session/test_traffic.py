@@ -349,7 +349,7 @@ def test_in_the_local_model_a_log_holds_responses_and_no_rewards(tmp_path: Path)
     asked = Session("ldp-ucb-b", arms=["a", "b"], epsilon=1)
     with pytest.raises(InputError, match="log must be pairs of an arm and a device's response in the local model"):
         asked.warm_start(path)
-    with pytest.raises(InputError, match="response must be what a device made, and not a reward"):
+    with pytest.raises(InputError, match="response must be made by a device, not a reward"):
         asked.warm_start([("a", 1)])
     with pytest.raises(InputError, match="log must hold one response to a decision, got two to 1"):
         asked.warm_start([answers[0], answers[0]])

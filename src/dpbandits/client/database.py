@@ -81,4 +81,4 @@ def number(text: object) -> Fraction:
 
 def damaged() -> InputError:
     """The refusal of a file of which it is not known what was spent."""
-    return InputError("path", "must be an undamaged store; in this one it cannot be read what was spent")
+    return InputError("path", "must be an undamaged store; what was spent cannot be read from this one")

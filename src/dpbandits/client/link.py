@@ -28,11 +28,11 @@ class Link:
         except (AttributeError, TypeError, ValueError):
             parts, host, port = urlsplit(""), None, None
         if parts.scheme not in ("http", "https") or not host:
-            raise InputError("url", f"must be as http://host:port or https://host, got {url!r:.200}")
+            raise InputError("url", f"must be like http://host:port or https://host, got {url!r:.200}")
         self._make = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._host, self._port, self.base = host, port, parts.path.rstrip("/")
         if key is not None and not (isinstance(key, str) and key.isascii() and key.isprintable()):
-            raise InputError("key", "must be a key as dpbandits key create shows it; this is none")
+            raise InputError("key", "must be a key as dpbandits key create shows it; this is not one")
         self._headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
 
     def post(self, path: str, body: bytes, timeout: float) -> tuple[int, Any]:

@@ -40,7 +40,7 @@ def responder(block: Mapping[str, Any], noise: Noise | None = None) -> Callable[
     if make is None:
         raise InputError("mechanism", f"must be one of {', '.join(_MECHANISMS)}, got {mechanism!r:.80}")
     if not isinstance(epsilon, str):
-        raise InputError("epsilon", f"must be a text as '0.1' or '1/3', got {epsilon!r:.80}")
+        raise InputError("epsilon", f"must be a text such as '0.1' or '1/3', got {epsilon!r:.80}")
     inner = make(epsilon, noise)
     curator = SigmoidCurator(inner) if block.get("sigmoid") else inner
     if ends is None:

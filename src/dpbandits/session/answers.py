@@ -113,4 +113,4 @@ def as_number(reward: Any) -> float:
     try:
         return float(reward)
     except (OverflowError, TypeError, ValueError):
-        raise InputError("reward", "must be a number; this one is none") from None
+        raise InputError("reward", "must be a number; this is not one") from None

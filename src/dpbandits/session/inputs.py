@@ -74,7 +74,7 @@ def pairs_of(log: Any) -> Iterable[tuple[Any, Any]]:
     try:
         return [(arm, told) for arm, told in (log.items() if isinstance(log, Mapping) else log)]
     except (TypeError, ValueError):
-        raise InputError("log", "must be a file, a data frame, or pairs of an arm and what it brought") from None
+        raise InputError("log", "must be a file, a data frame, or pairs of an arm and its reward or response") from None
 
 
 def of_response(policy: Policy, epsilon: Fraction | None) -> Fraction | None:

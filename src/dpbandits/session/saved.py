@@ -41,14 +41,14 @@ def read(text: str) -> dict[str, Any]:
         record = json.loads(text)
         kept = record.pop("checksum", None)
     except (AttributeError, TypeError, ValueError, RecursionError):
-        raise InputError("text", "must be a saved session; this is none") from None
+        raise InputError("text", "must be a saved session; this is not one") from None
     if record.get("format") != FORMAT:
         raise InputError("text", f"must be a saved session of format {FORMAT}, got {record.get('format')}")
     if kept != checksum(record):
         raise InputError("text", "was changed after it was saved: its checksum does not fit")
     for name, kind in SCHEMA.items():
         if name not in record or not isinstance(record[name], kind):
-            raise InputError("text", f"must be a saved session; this one is damaged: {name} is missing or of no use")
+            raise InputError("text", f"must be a saved session; this one is damaged: {name} is missing or invalid")
     return dict(record)
 
 
@@ -58,7 +58,7 @@ def users_of(saved: Any, most: int | None) -> tuple[dict[str, int], dict[int, st
         given = {str(user): int(count) for user, count in (saved or {"given": {}})["given"].items()}
         opened = {int(number): str(user) for number, user in (saved or {"open": []})["open"]}
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise InputError("text", "must be a saved session; this one is damaged: users is of no use") from None
+        raise InputError("text", "must be a saved session; this one is damaged: users is invalid") from None
     fits = all(0 < count <= (most or 0) for count in given.values())
     if not fits or any(user and user not in given for user in opened.values()):
         raise InputError("text", "must be a saved session; this one is damaged: users have given too much")
@@ -74,4 +74,4 @@ def stint_of(saved: Any) -> tuple[int, float | None]:
             raise ValueError("no probability")
         return at_least("stint", number, 0), chance
     except (TypeError, ValueError, OverflowError):
-        raise InputError("text", "must be a saved session; this one is damaged: stint is of no use") from None
+        raise InputError("text", "must be a saved session; this one is damaged: stint is invalid") from None

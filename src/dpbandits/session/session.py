@@ -329,7 +329,7 @@ class Session:
     def device(self, *, level: Exactly | None = None) -> SessionDevice:
         """The part that runs on a user's device in the local model; ``level`` is that user's own epsilon, if any."""
         if not self._local:
-            raise InputError("device", f"is for the local model; {self.policy.name} is told rewards")
+            raise InputError("device", f"is for the local model; {self.policy.name} takes rewards")
         if self.policy.traits.levels is not None:
             if level is None:
                 raise InputError("level", f"is required by {self.policy.name}, got none")
@@ -486,7 +486,7 @@ class Session:
                 raise InputError("response", "must be made by a device of this session; this is not")
             return response
         if not isinstance(response, bytes | str):
-            raise InputError("response", "must be what a device made, and not a reward; see Session.device")
+            raise InputError("response", "must be made by a device, not a reward; see Session.device")
         if self.simulated:
             raise InputError("noise", "must be exact for responses of real devices, got a session with simulated noise")
         sent = decode(response)
