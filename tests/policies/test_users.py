@@ -269,4 +269,4 @@ def test_the_memory_of_open_decisions_does_not_grow_for_ever() -> None:
     for user in range(2000):
         now[0] += 10.0
         session.tell(session.ask(user), None) if user % 2 else session.ask(user)
-    assert len(session._user) <= 2 * (len(session._live.open) + len(session._live.expired)) + 101
+    assert len(session._users.whose) <= 2 * (len(session._live.open) + len(session._live.expired)) + 101

@@ -10,7 +10,7 @@ from typing import Any
 from dpbandits.checks import at_least
 from dpbandits.errors import InputError
 
-__all__ = ["FORMAT", "SECRET", "SECRET_STATE", "checksum", "read", "stint_of", "users_of"]
+__all__ = ["FORMAT", "SECRET", "SECRET_STATE", "checksum", "read", "stint_of"]
 
 FORMAT = 2
 
@@ -50,19 +50,6 @@ def read(text: str) -> dict[str, Any]:
         if name not in record or not isinstance(record[name], kind):
             raise InputError("text", f"must be a saved session; this one is damaged: {name} is missing or invalid")
     return dict(record)
-
-
-def users_of(saved: Any, most: int | None) -> tuple[dict[str, int], dict[int, str]]:
-    """How many rewards each user has given, and the users of the open decisions, as they were saved."""
-    try:
-        given = {str(user): int(count) for user, count in (saved or {"given": {}})["given"].items()}
-        opened = {int(number): str(user) for number, user in (saved or {"open": []})["open"]}
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise InputError("text", "must be a saved session; this one is damaged: users is invalid") from None
-    fits = all(0 < count <= (most or 0) for count in given.values())
-    if not fits or any(user and user not in given for user in opened.values()):
-        raise InputError("text", "must be a saved session; this one is damaged: users have given too much")
-    return given, opened
 
 
 def stint_of(saved: Any) -> tuple[int, float | None]:

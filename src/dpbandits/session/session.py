@@ -6,7 +6,6 @@ import json
 import math
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -18,22 +17,20 @@ from dpbandits.agents import standing
 from dpbandits.changing import SomeArms
 from dpbandits.checks import at_least, flag, fraction, nearest, positive
 from dpbandits.curators.intervals import interval_of_any_stint, of_rewards
-from dpbandits.display import bars, card, shortened
-from dpbandits.environments import Arms
+from dpbandits.display import bars, card
 from dpbandits.environments.numbers import low_and_high, real
-from dpbandits.environments.replay import Log, is_frame, read_log
 from dpbandits.errors import ChoiceError, InputError
 from dpbandits.exact import Exactly, ExactNoise, SystemNoise, rational, require_exact
-from dpbandits.exact.wire import decode
-from dpbandits.formats import plural
 from dpbandits.live import Live, Status
-from dpbandits.numerics import on_grid, unit
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.session.answers import Decision, Response, SessionDevice, Winner, as_level, as_number, number_of
-from dpbandits.session.inputs import made_of, of_response, pairs_of, plain_name
-from dpbandits.session.saved import FORMAT, SECRET, SECRET_STATE, checksum, read, stint_of, users_of
+from dpbandits.session.answers import Decision, SessionDevice, Winner, number_of
+from dpbandits.session.inputs import made_of, of_response, plain_name
+from dpbandits.session.saved import FORMAT, SECRET, SECRET_STATE, checksum, read, stint_of
+from dpbandits.session.shown import lines
+from dpbandits.session.told import Told, logged
+from dpbandits.session.users import Users
 from dpbandits.types import Floats
 
 __all__ = ["EXACT_NOISE", "Session"]
@@ -43,7 +40,6 @@ SIMULATED: Literal["simulated"] = "simulated"
 EXACT_NOISE = "the noise is exact: integers from the operating system's entropy"
 WARM = "the log's users count as users who came first, and which arm each of them got must not tell a reward"
 FEW_ARMS = 3  # arms that a session shows in a terminal
-LONGEST_USER = 200  # characters of a user's name
 
 #: What became of a response: as in a live run, or it was over what a user may give.
 SessionStatus = Status | Literal["over"]
@@ -112,12 +108,7 @@ class Session:
         self._clock, self._lock = clock, threading.RLock()
         level = made.settings.get("epsilon") if epsilon is None else epsilon
         self._asked = None if level is None else rational("epsilon", level)
-        self._epsilon = of_response(made, self._asked)
-        self._rewards_per_user = made.rewards_per_user
-        self._given: dict[str, int] = {}  # by user: decisions whose reward is taken
-        self._user: dict[int, str] = {}  # by open decision: whose reward it is; empty if it is not taken
-        trust = made.guarantee.trust
-        self._local, self._private = trust == "local", trust != "none"
+        self._users = Users(made.rewards_per_user)
         simulated = isinstance(noise, str) and noise == SIMULATED
         if seed is not None and not simulated:
             raise InputError("seed", f"is for simulated noise alone, got {seed}")
@@ -126,6 +117,8 @@ class Session:
         self._noise: Any = np.random.default_rng(streams[0])
         if not simulated:
             self._noise = SystemNoise() if noise is None else require_exact(noise)
+        ends = self.reward_range if self._maps else None
+        self._told = Told(self._live, of_response(made, self._asked), self._noise, ends)
         self._stint, self._propensity = 0, None if self.propensities else 1.0
 
     @property
@@ -136,12 +129,12 @@ class Session:
     @property
     def simulated(self) -> bool:
         """Whether the noise is a generator's, of which nothing is promised."""
-        return isinstance(self._noise, np.random.Generator)
+        return self._told.simulated
 
     @property
     def rewards_per_user(self) -> int | None:
         """The most rewards that are taken of a user, where epsilon is the promise for a user."""
-        return self._rewards_per_user
+        return self._users.most
 
     @property
     def guarantee(self) -> Guarantee:
@@ -249,7 +242,7 @@ class Session:
         was answered with None does not count.
         """
         with self._lock:
-            name = self._name_of_user(user)
+            name = self._users.name(user)
             live, choices = self._live, self._choices
             choices.used, now = False, self._clock()
             asked = self._chances(now) if self.propensities else None
@@ -261,44 +254,14 @@ class Session:
             if made.stint != self._stint:
                 self._stint = made.stint
                 self._propensity = (None if asked is None else float(asked[made.arm])) if choices.used else 1.0
-            counts = self._takes(name, made.number)
+            counts = self._users.takes(name, made.number, live)
             return Decision(str(made.number), self.arms[made.arm], made.arm, self._propensity, counts)
-
-    def _name_of_user(self, user: object) -> str:
-        if self.rewards_per_user is None:
-            if user is not None:
-                raise InputError("user", "is for sessions with rewards_per_user, which limits a user's rewards")
-            return ""
-        name = str(user) if isinstance(user, str | int) and not isinstance(user, bool) else ""
-        if not 0 < len(name) <= LONGEST_USER:
-            raise InputError(
-                "user", f"must be a text of 1 to {LONGEST_USER} characters, or a whole number; this is not"
-            )
-        return name
-
-    def _takes(self, user: str, number: int) -> bool:
-        """Whether the reward of this decision is taken, and note whose it is."""
-        if self.rewards_per_user is None:
-            return True
-        given = self._given.get(user, 0)
-        counts = given < self.rewards_per_user
-        if counts:
-            self._given[user] = given + 1
-        if len(self._user) > 2 * (len(self._live.open) + len(self._live.expired)) + 100:
-            waiting = self._live.open.keys() | self._live.expired  # others were forgotten long after their window
-            self._user = {one: whose for one, whose in self._user.items() if one in waiting}
-        self._user[number] = user if counts else ""
-        return counts
 
     def _receive(self, number: int, value: float | None, level: float, now: float) -> SessionStatus:
         """Give the response to the policy, unless its user is over the cap."""
-        taken = self._user.get(number, None) != ""
+        taken = self._users.taken(number)
         status = self._live.receive(number, value if taken else None, level, now, self._noise)
-        user = self._user.pop(number, None)
-        if user and value is None:
-            self._given[user] -= 1
-            if not self._given[user]:
-                del self._given[user]
+        self._users.answered(number, missing=value is None)
         return status if taken or value is None else "over"
 
     def ask_many(self, count: int, users: Sequence[str | int] | None = None) -> list[Decision]:
@@ -308,7 +271,7 @@ class Session:
             raise InputError("users", f"must be one for each of the {count} decisions, got {len(asked)}")
         with self._lock:
             for user in asked:
-                self._name_of_user(user)
+                self._users.name(user)
             return [self.ask(user) for user in asked]
 
     def _chances(self, now: float) -> Floats | None:
@@ -328,7 +291,7 @@ class Session:
 
     def device(self, *, level: Exactly | None = None) -> SessionDevice:
         """The part that runs on a user's device in the local model; ``level`` is that user's own epsilon, if any."""
-        if not self._local:
+        if not self._told.local:
             raise InputError("device", f"is for the local model; {self.policy.name} takes rewards")
         if self.policy.traits.levels is not None:
             if level is None:
@@ -337,7 +300,7 @@ class Session:
         else:
             if level is not None:
                 raise InputError("level", f"is not a parameter of {self.policy.name}, got {level}")
-            epsilon = self._epsilon or rational("epsilon", self.policy.settings["epsilon"])
+            epsilon = self._told.epsilon or rational("epsilon", self.policy.settings["epsilon"])
         ends = self.reward_range if self._maps else None
         return SessionDevice(self.policy.curator, epsilon, self._noise, exact=not self.simulated, reward_range=ends)
 
@@ -348,7 +311,7 @@ class Session:
         ``over`` (its user has given as many rewards as a user may, and this one is not used).
         """
         name = number_of(decision)
-        value, level = (None, 0.0) if response is None else self._value(name, response)
+        value, level = (None, 0.0) if response is None else self._told.value(name, response)
         with self._lock:
             return self._receive(int(name), value, level, self._clock())
 
@@ -363,7 +326,7 @@ class Session:
             name = number_of(decision)
             if int(name) in read:
                 raise InputError("decision", f"must be answered once, got two answers to {name}")
-            read[int(name)] = (None, 0.0) if response is None else self._value(name, response)
+            read[int(name)] = (None, 0.0) if response is None else self._told.value(name, response)
         with self._lock:
             for number in read:
                 if not self._live.waits(number):
@@ -421,7 +384,7 @@ class Session:
                 )
             if self.rounds:
                 raise InputError("log", f"must come before the first decision, got {self.rounds} decisions")
-            waiting = self._logged(log)
+            waiting = logged(log, self.arms, self._told)
             while True:
                 decision = self.ask()
                 queue = waiting[decision.number]
@@ -430,85 +393,6 @@ class Session:
                 if value is None:
                     return self.warm
                 self.warm += 1
-
-    def _logged(self, log: Any) -> list[list[tuple[float, float]]]:
-        """(response, level) of each arm, the first one last."""
-        if self._local and (is_frame(log) or isinstance(log, str | Arms | Log) or hasattr(log, "__fspath__")):
-            raise InputError("log", "must be pairs of an arm and a device's response in the local model, got rewards")
-        if isinstance(log, Arms):
-            log = log.log
-        numbers = {str(name): number for number, name in enumerate(self.arms)}
-        if isinstance(log, Log) or is_frame(log) or isinstance(log, str) or hasattr(log, "__fspath__"):
-            read = log if isinstance(log, Log) else read_log(log)
-            if not self._private or self._maps:
-                read.check(*self.reward_range)
-            columns = zip(read.names, read.rewards, strict=True)
-            pairs: Iterable[tuple[Any, Any]] = [(name, reward) for name, rewards in columns for reward in rewards]
-        else:
-            pairs = pairs_of(log)
-        found: list[list[tuple[float, float]]] = [[] for _ in self.arms]
-        seen: set[str] = set()
-        for arm, told in pairs:
-            if str(arm) not in numbers:
-                shown = f"'{arm[:80]}'" if isinstance(arm, str) else f"a {type(arm).__name__}"  # it may be the reward
-                raise InputError("log", f"must name arms of this session, got {shown}")
-            if self._local:
-                made = self._response(told)
-                if made.decision in seen:
-                    raise InputError("log", f"must hold one response to a decision, got two to {made.decision}")
-                seen.add(made.decision)
-                found[numbers[str(arm)]].append(self._taken(made))
-            else:
-                found[numbers[str(arm)]].append((self._reward(told), 0.0))
-        return [rewards[::-1] for rewards in found]
-
-    def _value(self, decision: str, response: Any) -> tuple[float, float]:
-        """(response, level) as numbers. A refusal does not show them: they are private."""
-        if not self._local:
-            return self._reward(response), 0.0
-        made = self._response(response)
-        if made.decision != decision:
-            raise InputError("response", f"must be the one to decision {decision}, got that to {made.decision}")
-        return self._taken(made)
-
-    def _taken(self, made: Response) -> tuple[float, float]:
-        if self._epsilon is not None and made.epsilon is not self._epsilon and made.epsilon != self._epsilon:
-            raise InputError("response", f"must be made at epsilon {self._epsilon}, got one at {made.epsilon}")
-        if not self.policy.curator.accepts(made.value):
-            raise InputError("response", f"is a value that no device of {self.policy.name} sends")
-        return made.value, as_level(made.epsilon)
-
-    def _response(self, response: Any) -> Response:
-        steps = self.policy.curator.steps
-        if isinstance(response, Response):
-            made = response.exact != self.simulated and response.steps == steps
-            if not made or (response.exact and not float(response.value * steps).is_integer()):
-                raise InputError("response", "must be made by a device of this session; this is not")
-            return response
-        if not isinstance(response, bytes | str):
-            raise InputError("response", "must be made by a device, not a reward; see Session.device")
-        if self.simulated:
-            raise InputError("noise", "must be exact for responses of real devices, got a session with simulated noise")
-        sent = decode(response)
-        try:
-            value = sent.response / steps
-        except OverflowError:
-            raise InputError("response", f"is a value that no device of {self.policy.name} sends") from None
-        return Response(sent.decision, sent.epsilon, value, steps, exact=True)
-
-    def _reward(self, reward: Any) -> float:
-        value = as_number(reward)
-        if self._maps:
-            low, high = self.reward_range
-            value = unit((value - low) / (high - low))
-        elif self.simulated and self._private and not 0.0 <= value <= 1.0 and not self.policy.any_reward:
-            warnings.warn("a reward outside [0, 1] was clipped: reward_range maps another range to it", stacklevel=3)
-        value = float(self.policy.curator.respond(value, 0.0, self._noise))
-        if not self.policy.curator.accepts(value):
-            raise InputError("reward", f"must lie in [0, 1] for {self.policy.name}; this one does not")
-        if self._private and not self.simulated:
-            return on_grid(unit(value))
-        return value
 
     def freeze(self) -> str:
         """Everything that the session's future depends on, as JSON with a checksum. It holds open sums: keep it safe.
@@ -524,7 +408,7 @@ class Session:
                 "settings": self.policy.settings,
                 "arms": list(self.arms),
                 "epsilon": None if self._asked is None else str(self._asked),
-                "users": {"given": self._given, "open": [[n, user] for n, user in self._user.items()]},
+                "users": self._users.to_json(),
                 "window": self.window,
                 "reward_range": list(self.reward_range) if self._maps else None,
                 "propensities": self.propensities,
@@ -563,11 +447,11 @@ class Session:
         )
         epsilon = record["epsilon"]
         session._asked = None if epsilon is None else rational("epsilon", epsilon)
-        session._epsilon = of_response(made, session._asked)
+        session._told.epsilon = of_response(made, session._asked)
         if epsilon is not None and float(rational("epsilon", epsilon)) != made.settings.get("epsilon"):
             raise InputError("text", f"must have one epsilon, got {epsilon} and {made.settings.get('epsilon')}")
         session._live.thaw(record["live"])
-        session._given, session._user = users_of(record.get("users"), session.rewards_per_user)
+        session._users = Users.from_json(record.get("users"), session.rewards_per_user)
         session.warm = at_least("warm", record.get("warm", 0), 0)
         session._stint, session._propensity = stint_of(record.get("stint", [0, 1.0]))
         if simulated:
@@ -579,30 +463,8 @@ class Session:
         return session
 
     def __repr__(self) -> str:
-        return "\n".join(self._lines(FEW_ARMS))
+        return "\n".join(lines(self, FEW_ARMS))
 
     def _repr_html_(self) -> str:
         counts = sorted(self._live.pulls, reverse=True)
-        return card(self._lines(len(self.arms)), bars([float(count) for count in counts]), "pulls, in this order")
-
-    def _lines(self, most: int) -> list[str]:
-        """What the session is, and the arms with the most pulls."""
-        promise, end = self.policy.guarantee, self.policy.horizon
-        size = promise.in_short.replace(" privacy", "")
-        of = "" if end is None else f" of {end:,}"
-        noise = ", simulated noise: no promise" if self.simulated else ""
-        counts = f"{len(self.arms)} arms, {self.rounds:,}{of} rounds, {self.open:,} open"
-        known = "" if self.winner is None else f"; the best arm is known: {shortened(str(self.winner.arm), 24)}"
-        lines = [f"Session: {self.policy.name} ({size}{noise}), {counts}{known}"]
-        means = self.means
-        order = sorted(self.pulls.items(), key=lambda item: -item[1])
-        width = max(len(shortened(name, 24)) for name, _ in order[:most])
-        for name, count in order[:most]:
-            mean = means[name]
-            shown = "nothing released" if mean is None else f"released mean {mean:.4g}"
-            note = ", paused" if name in self.paused else ""
-            lines.append(f"  {shortened(name, 24):{width}}  {plural(count, 'pull')}, {shown}{note}")
-        if len(order) > most:
-            left = sum(count for _, count in order[most:])
-            lines.append(f"  and {plural(len(order) - most, 'more arm')} with {plural(left, 'pull')}")
-        return lines
+        return card(lines(self, len(self.arms)), bars([float(count) for count in counts]), "pulls, in this order")
