@@ -288,9 +288,9 @@ def _pick(
 ) -> tuple[int, int, int, float | None]:
     """(arm, stint, kind, propensity) of one decision.
 
-    The propensity is the probability of the arm given all that was settled before this decision's own lot was drawn:
-    what the policy had been told, which arms are paused, and whether the user is held out. It is None where the policy
-    draws lots itself: it does not say with which odds.
+    The propensity is the probability of the arm given all that was settled before this decision's own random draw: what
+    the policy had been told, which arms are paused, and whether the user is held out. It is None where the policy
+    itself chooses at random, because it does not say with which probabilities.
     """
     experiment = run.experiment
     choices.used = False

@@ -84,7 +84,7 @@ def _silence(experiment: Experiment, total: Counts, came: int, due: int) -> list
         share = 100 * (1.0 - came / due)
         text = (
             f"At least {share:.0f} % of the responses that were due never came. Clients should answer for every "
-            "decision, whatever happened: silence must not speak."
+            "decision, whatever happened, so that silence reveals nothing."
         )
         return [_finding("warning", "missing", text)]
     return []
