@@ -414,7 +414,7 @@ third("taken away", RestOfAClamp, before=False)
 for number in (LargeQuotient, LargeEqual, CubeRoot, RoundedQuotient, RoundedProduct, RoundedCell):
     third("Python", number)
 for truths in (TruthsOfQuotients, TruthsOfCells):
-    third("truths", truths)
+    third("booleans", truths)
 for text in (TextOfACount, TextOfATruth, TextOfACell):
     third("text", text)
 third("int32", SmallInteger)
@@ -729,5 +729,5 @@ third("another number than 0", AroundTheSum)
 third("", Halved, before=False)
 third("", TwoLooks, before=False)
 for index in (FalseAsIndex, TruthAsIndex):
-    third("truth is used as a place", index)
+    third("boolean is used as an index", index)
 third("sum", Summed)
