@@ -19,7 +19,9 @@ decisions that are open. The rules:
 6. Nothing is drawn twice. ``version`` counts what was released: whoever keeps the state stores it, as ``freeze`` writes
    it, whenever the version has changed and before anything that depends on it is shown.
 7. An arm may be paused, and arms may be added, where the policy allows it. If the open stint is on an arm that is
-   paused, it is closed with what has come. Responses to earlier decisions on the arm are still used.
+   paused, it is ended: it is released over what has come, if anything has, and its agent counts the rounds that were
+   played, not those that it asked for. Where whole stints are released, later responses to it are late; otherwise
+   responses to earlier decisions on the arm are still used.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from dpbandits.curators.awaiting import awaiting
 from dpbandits.errors import ChoiceError, InputError
 from dpbandits.parts import copied, freeze, in_plain_python, thaw
 from dpbandits.policies.policy import Policy
-from dpbandits.protocols import FOR_EVER, NO_LINE, Agent, Curator, Releases
+from dpbandits.protocols import FOR_EVER, NO_LINE, Agent, Counting, Curator, Releases
 from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["Desk", "Live", "OpenDecision", "Status", "seen"]
@@ -159,6 +161,20 @@ class Desk(NamedTuple):
         self.closed[0] += 1
         self.asked[0] = 0
 
+    def end_on(self, arm: int, curator: Curator, agent: Agent, noise: Rng) -> None:
+        """End the open stint early if it is on this arm, with what has come, and tell the agent what was not played.
+
+        Only here does a stint without a line end before as many decisions were made as it asked for.
+        """
+        if self.asked[0] == 0 or self.arm[0] != arm:
+            return
+        unplayed = max(self.asked[0] - self.given[0], 0)
+        if self.by_stint and self.arrived[0] > 0:
+            self.close(curator, noise)
+        self.asked[0] = 0
+        if isinstance(agent, Counting):
+            agent.unplayed(arm, unplayed)
+
 
 def seen(policy: Policy, curator: Curator, desk: Desk) -> Releases:
     """What the agent of a policy sees of its curator. A policy that stops counts no response before it has come."""
@@ -262,16 +278,13 @@ class Live:
             self.expired = {number for number in ordered if number > self.forgotten}
 
     def pause(self, arm: int, noise: Rng) -> None:
-        """Choose this arm no longer. If it has the open stint, that is closed with what has come."""
+        """Choose this arm no longer. If it has the open stint, that is ended with what has come."""
         if arm in self.paused:
             return
         left = tuple(other for other in range(self.policy.arms) if other != arm and other not in self.paused)
         choosing_among(self.policy, left)  # refuses what the policy does not allow, before anything changes
-        if self.desk.asked[0] > 0 and self.desk.arm[0] == arm:
-            if self.desk.by_stint and self.desk.arrived[0] > 0:
-                self.desk.close(self.curator, noise)
-            self.desk.asked[0] = 0
         self._sync()
+        self.desk.end_on(arm, self.curator, self.policy.agent, noise)
         self.paused.add(arm)
         self._set(self.policy, self._desk)
 

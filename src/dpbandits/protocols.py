@@ -21,6 +21,7 @@ __all__ = [
     "NO_LINE",
     "Agent",
     "Bounded",
+    "Counting",
     "Curator",
     "Environment",
     "Foreseeable",
@@ -214,6 +215,14 @@ class Agent(Protocol):
         A stint is either a commitment of the algorithm, or a proof that asking again would give the same answer. Until
         the agent is asked again, no other arm is played.
         """
+
+
+@runtime_checkable
+class Counting(Agent, Protocol):
+    """An agent that counts the rounds of its stints when it asks for them, and is told of those that are not played."""
+
+    def unplayed(self, arm: int, rounds: int) -> None:
+        """The last stint, on ``arm``, was ended early: this many of the rounds that it asked for are not played."""
 
 
 class Stopping(Agent, Protocol):

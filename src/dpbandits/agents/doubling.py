@@ -25,7 +25,7 @@ class Doubling(NamedTuple, Generic[Inner]):
     """
 
     inner: Inner
-    pulls: Integers
+    pulls: Integers  # (arms,): plays, with all of the open stint
 
     @classmethod
     def start(cls, arms: int, inner: Inner) -> Self:
@@ -34,6 +34,10 @@ class Doubling(NamedTuple, Generic[Inner]):
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         arm = self.inner.act(releases, t, rng)[0]
-        stint = max(self.pulls[arm], 1)
-        self.pulls[arm] += stint
+        plays = min(self.pulls[arm], t - 1)  # not more, whatever a session counted that was saved earlier
+        stint = max(plays, 1)
+        self.pulls[arm] = plays + stint
         return arm, stint, NO_LINE
+
+    def unplayed(self, arm: int, rounds: int) -> None:
+        self.pulls[arm] -= rounds

@@ -33,7 +33,7 @@ class Geometric(NamedTuple, Generic[Inner]):
     inner: Inner
     ratio: float
     first: int
-    pulls: Integers
+    pulls: Integers  # (arms,): plays, with all of the open stint
 
     @classmethod
     def start(cls, arms: int, inner: Inner, *, ratio: float, first: int) -> Self:
@@ -43,9 +43,13 @@ class Geometric(NamedTuple, Generic[Inner]):
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         arm = self.inner.act(releases, t, rng)[0]
-        stint = int(grown(self.pulls[arm], self.ratio, self.first) - self.pulls[arm])
-        self.pulls[arm] += stint
+        plays = min(self.pulls[arm], t - 1)  # not more, whatever a session counted that was saved earlier
+        stint = int(grown(plays, self.ratio, self.first) - plays)
+        self.pulls[arm] = plays + stint
         return arm, stint, NO_LINE
+
+    def unplayed(self, arm: int, rounds: int) -> None:
+        self.pulls[arm] -= rounds
 
 
 def growth(ratio: float, first: int) -> tuple[float, int]:

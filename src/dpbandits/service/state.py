@@ -234,11 +234,8 @@ class LiveState:
             keep(self.remembering(), self._some)
 
     def close_on(self, arm: int, noise: Any) -> None:
-        """End the open stint if it is on this arm: nobody will be given the arm for a while. What came is released."""
-        if self.current()[0] == arm:
-            if self.desk.by_stint and self.desk.arrived[0] > 0:
-                self.desk.close(self._kept, noise)
-            self.desk.asked[0] = 0
+        """End the open stint if it is on this arm, which has just been paused. What came is released."""
+        self.desk.end_on(arm, self._kept, self.parts["agent"], noise)
 
     def freeze(self) -> dict[str, Any]:
         """Everything that the future depends on but time and chance, JSON-ready. It holds open sums of rewards."""

@@ -335,9 +335,10 @@ class Session:
             return [self._receive(number, value, level, now) for number, (value, level) in read.items()]
 
     def pause(self, arm: Any) -> None:
-        """Choose this arm no longer, until it is resumed. Answers to its open decisions are still used.
+        """Choose this arm no longer, until it is resumed. An open stint on the arm ends, with what has come.
 
-        An open stint on the arm is closed with what has come. Not every policy allows it: see ``dpbandits.changing``.
+        Answers to open decisions on the arm are still used, but where whole stints are released those of an ended stint
+        are late. Not every policy allows pauses: see ``dpbandits.changing``.
         """
         with self._lock:
             self._live.pause(self._number(arm), self._noise)

@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from dpbandits.changing import allows_pauses
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments.delays import parse_delay
+from dpbandits.errors import InputError
 from dpbandits.exact import SystemNoise
 from dpbandits.live import Desk, Live, OpenDecision, seen
 from dpbandits.numerics import GRID, on_grid, unit
 from dpbandits.parts import copied
 from dpbandits.policies import lookup
+from dpbandits.protocols import FOR_EVER
 from dpbandits.session import Session
 from dpbandits.simulation import loop
 from dpbandits.simulation.delayed import play_delayed, room
@@ -193,6 +196,76 @@ def open_decisions_survive_a_freeze(case: Case) -> None:
     assert runs[0] == runs[1], "a thawed run chooses otherwise"
     for left, right in ((live.policy.agent, thawed.policy.agent), (live.policy.curator, thawed.policy.curator)):
         assert same_memory(left, right), "a thawed run remembers other things"
+
+
+def pauses_make_no_stint_longer(case: Case) -> None:
+    """However often arms are paused and resumed, a run goes on, and its stints are as long as what was played allows.
+
+    They are compared with a run without pauses that has played one arm as often as the run with pauses all of them.
+    """
+    if not _can_pause(case):
+        return
+    paused, (noise, choices) = Live(case.policy(), window=WINDOW), streams(14, count=2)
+    longest = max(asked for _, asked in _with_pauses(paused, noise, choices) if asked < FOR_EVER)
+    live, (noise, choices), most = Live(case.policy()), streams(15, count=2), 0
+    for t in range(ROUNDS):
+        pulls = list(live.pulls)
+        decision = live.decide(float(t), noise, choices)
+        most = max(most, live.desk.asked[0])
+        if live.desk.given[0] == 1 and pulls[decision.arm] >= SOME:
+            break
+        live.receive(decision.number, 1.0, 1.0, float(t), noise)
+    reason = f"a stint of {longest} rounds after {SOME} with pauses, and at most {most} without"
+    assert longest <= most, f"{reason}: its agent counts rounds that were not played, see protocols.Counting"
+
+
+def a_run_with_pauses_survives_a_freeze(case: Case) -> None:
+    """A run whose arms are paused and resumed goes on after a freeze as if it had not been frozen."""
+    if not _can_pause(case):
+        return
+    live = Live(case.policy(), window=WINDOW)
+    _with_pauses(live, *streams(14, count=2))
+    assert live.paused, "no arm is paused"
+    thawed = Live(case.policy(), window=WINDOW)
+    thawed.thaw(live.freeze())
+    runs = [_with_pauses(run, *streams(16, count=2)) for run in (live, thawed)]
+    assert runs[0] == runs[1], "a thawed run chooses otherwise"
+    assert live.freeze() == thawed.freeze(), "a thawed run remembers other things"
+
+
+def _can_pause(case: Case) -> bool:
+    """Whether arms can be paused; where the policy does not allow it, the refusal must change nothing."""
+    if allows_pauses(case.policy()):
+        return case.policy().arms > 2
+    live, random = _begun(case)
+    before = live.freeze()
+    try:
+        live.pause(0, random[0])
+    except InputError:
+        assert live.freeze() == before, "a refused pause changes something"
+        return False
+    raise AssertionError("an arm was paused of a policy that does not allow it")
+
+
+def _with_pauses(live: Live, noise: Rng, choices: Rng) -> list[tuple[int, int]]:
+    """The arm of each round, and how much its stint asked for. After most rounds the arm is paused, for a while or not.
+
+    Of three responses one comes at once, one two rounds later, when its arm may be paused, and one never.
+    """
+    history, first = [], live.desk.decisions[0] + 1
+    for t in range(first, first + SOME):
+        decision = live.decide(float(t), noise, choices)
+        history.append((decision.arm, live.desk.asked[0]))
+        for one in list(live.open.values()):
+            if (one.number % 3, t - one.time) in ((0, 0.0), (1, 2.0)):
+                live.receive(one.number, 1.0, 1.0, float(t), noise)
+        for arm in list(live.paused):
+            live.resume(arm)
+        if t % 4 < 3:
+            live.pause(decision.arm, noise)
+        if t % 4 > 0:  # and so the last one stays paused
+            live.resume(decision.arm)
+    return history
 
 
 def every_curator_runs_on_exact_noise(case: Case) -> None:
