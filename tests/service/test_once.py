@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from dpbandits.exact import SystemNoise
 from dpbandits.service import tokens
-from dpbandits.service.books import ACCEPTED, DUPLICATED, Item, Tell
+from dpbandits.service.responses import ACCEPTED, DUPLICATED, Item, Tell
 from dpbandits.service.store import Database
 
 Open = Callable[..., TestClient]

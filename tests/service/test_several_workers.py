@@ -17,12 +17,10 @@ from postgres import Postgres
 from starlette.testclient import TestClient
 
 from dpbandits.service import changes, tokens
-from dpbandits.service.books import ACCEPTED, Ask, Item, Tell
+from dpbandits.service.books import Ask
 from dpbandits.service.clock import Clock
-from dpbandits.service.embedded import Control
-from dpbandits.service.problems import problem_of
+from dpbandits.service.responses import ACCEPTED, Item, Tell
 from dpbandits.service.shared import _Append
-from dpbandits.service.tables import requests
 
 Open = Callable[..., TestClient]
 
@@ -74,19 +72,6 @@ def test_a_worker_decides_by_the_status_that_another_one_has_just_set(serve: Ope
         assert one.patch("/v1/experiments/shop", json={"status": status}).status_code == 200
         assert other.post("/v1/experiments/shop/decisions").status_code == code
     assert folded(one)["decisions"] == 6
-
-
-def test_a_change_that_violates_a_constraint_is_refused_alone(serve: Open, postgres: Postgres) -> None:
-    client = serve(postgres.database())
-    create(client)
-    service = served(client)
-    row = sa.insert(requests).values(key="k", digest="", answer="{}", at=1)
-    store = Control(lambda connection: connection.execute(row).close())
-    ask = Ask(service.find("shop").experiment.id, None, b"", 0, 0)
-    decided, stored, refused, asked = service.books.commit([ask, store, store, ask])
-    assert (b"token" in decided, stored, b"token" in asked) == (True, None, True)
-    assert problem_of(refused).status == 409
-    assert folded(client)["decisions"] == 2
 
 
 @pytest.mark.parametrize(("key", "code"), [(None, 409), ("key-1", 201)])

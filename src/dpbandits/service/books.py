@@ -1,6 +1,6 @@
-"""What happens to a decision that is asked for and to a response that comes, whatever the database.
+"""What happens to a decision that is asked for, whatever the database.
 
-``Embedded`` does both on the one state there is; with several workers, each decides on a copy, and one of them folds.
+``Embedded`` decides on the one state there is; with several workers, each decides on a copy, and one of them folds.
 """
 
 from __future__ import annotations
@@ -9,45 +9,31 @@ import hashlib
 import itertools
 import os
 import random
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from dpbandits.service import tokens
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.problems import Refusal
-from dpbandits.service.recent import Recent
 from dpbandits.service.state import LiveState
 from dpbandits.service.tokens import Token
 
 __all__ = [
-    "ACCEPTED",
-    "CAPPED",
-    "CONFLICT",
-    "DUPLICATED",
-    "NOT_TAKEN",
     "SILENT",
-    "TOO_LATE",
     "Ask",
     "Choices",
-    "Item",
     "LiveRun",
     "Made",
-    "Outcome",
-    "Tell",
     "choose",
     "fallback",
     "foldable",
     "new_decision",
-    "said_again",
     "shown",
-    "spends",
     "taken",
 ]  # fmt: skip
 
@@ -108,71 +94,6 @@ class Ask:
     person: bytes
     level: int
     count: int  # 0 is a single decision
-
-
-class Item(msgspec.Struct, gc=False):
-    """A response or a reward that came with a valid token."""
-
-    token: Token
-    response: int | None  # what a device sent
-    value: float  # what the curator takes
-
-    @property
-    def key(self) -> tuple[int, str, int]:
-        """The key of the table ``answers``."""
-        return self.token.experiment, self.token.decision, self.token.item
-
-    @property
-    def about(self) -> bytes:
-        """The key as text, to which what is sealed or digested is bound."""
-        return b"%d/%s/%d" % (self.token.experiment, self.token.decision.encode(), self.token.item)
-
-    def digest(self, recent: Recent) -> bytes | None:
-        """What is stored in the place of a reward; nothing for a response, which is stored itself."""
-        return recent.digest(self.about, self.value) if self.response is None else None
-
-
-@dataclass(slots=True)
-class Tell:
-    """Responses that came in one request, or rewards, which a trusted server may release."""
-
-    items: list[Item]
-    rewards: bool
-
-
-#: (status, reason): what is said to the sender of a response.
-Outcome = tuple[str, str]
-ACCEPTED: Outcome = ("accepted", "")
-DUPLICATED: Outcome = ("duplicate", "")
-CONFLICT: Outcome = ("conflict", "another answer to this decision is stored, and stands")
-TOO_LATE: Outcome = ("late", "it came after its window, or after its stint was closed")
-CAPPED: Outcome = (
-    "invalid",
-    "this user has sent as many responses as max_responses_per_user allows; nothing was taken",
-)
-
-
-#: What is said about an answer that came and was not taken, by what is stored of it. Others are accepted.
-NOT_TAKEN = {"late": TOO_LATE, "refused": CAPPED}
-
-
-def spends(experiment: Experiment, outcome: str) -> bool:
-    """Whether an answer costs its user something.
-
-    In the local model it has left the device, whatever becomes of it. A reward that is not taken is used for nothing.
-    """
-    return experiment.local or outcome not in NOT_TAKEN
-
-
-def said_again(item: Item, outcome: str, response: int | None, digest: bytes | None, recent: Recent) -> Outcome:
-    """What is said to somebody who answers a decision that is answered, from what is stored of the first answer."""
-    if outcome in NOT_TAKEN:
-        return NOT_TAKEN[outcome]
-    if item.response is not None:
-        other = response != item.response
-    else:
-        other = digest is not None and recent.contradicts(digest, item.about, item.value)
-    return CONFLICT if other else DUPLICATED
 
 
 _numbers = itertools.count()
@@ -384,8 +305,3 @@ def _deadline(experiment: Experiment, row: Made) -> str:
         at = row.made / 1000 + experiment.window
         experiment.deadline = (row.made, f'"{datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")}"')
     return experiment.deadline[1]
-
-
-def milliseconds() -> int:
-    """The time on the wall."""
-    return int(time.time() * 1000)

@@ -15,9 +15,11 @@ from sqlalchemy.exc import IntegrityError
 from dpbandits.errors import InputError
 from dpbandits.exact import SystemNoise
 from dpbandits.service.books import Choices, LiveRun
-from dpbandits.service.embedded import Control, released_rows
+from dpbandits.service.commits import Control
 from dpbandits.service.experiment import Experiment, Settings
 from dpbandits.service.problems import Refusal
+from dpbandits.service.rows import released_rows
+from dpbandits.service.sealing import seal
 from dpbandits.service.state import LiveState, extended
 from dpbandits.service.tables import audit, experiments, releases, requests, states
 from dpbandits.service.writer import Unavailable
@@ -79,11 +81,8 @@ def _insert(service: Service, connection: Connection, asked: Settings, who: str,
     if not service.store.embedded:
         state.open(at / 1000, SystemNoise(), Choices())
     run = LiveRun(experiment, state)
-    connection.execute(
-        sa.insert(states).values(
-            experiment=number, epoch=0, version=0, draws=0, changed=0, at=at, state=service.sealed(run)
-        )
-    )
+    first = {"experiment": number, "epoch": 0, "version": 0, "draws": 0, "changed": 0, "at": at}
+    connection.execute(sa.insert(states).values(**first, state=seal(service.keys, experiment, state)))
     _log(service, connection, number, who, "create", asked.model_dump(mode="json"))
     made.append(run)
     return experiment.to_json()
@@ -181,10 +180,11 @@ def _write_state(service: Service, connection: Connection, before: LiveRun, made
     columns = [column.name for column in releases.columns]
     for row in released_rows(made, made.state, {}, at) if made.draws > before.draws else []:
         connection.execute(sa.insert(releases).values(dict(zip(columns, row, strict=True))))
+    numbers = {"version": made.state.version, "draws": made.draws, "changed": made.changed, "at": at}
     written = connection.execute(
         sa.update(states)
         .where((states.c.experiment == made.experiment.id) & (states.c.changed == before.changed))
-        .values(version=made.state.version, draws=made.draws, changed=made.changed, at=at, state=service.sealed(made))
+        .values(**numbers, state=seal(service.keys, made.experiment, made.state))
     )
     if written.rowcount == 0:
         raise Unavailable("another worker changed the experiment at the same time")

@@ -4,56 +4,26 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from dpbandits.exact import SystemNoise
-from dpbandits.service.books import (
-    ACCEPTED,
-    NOT_TAKEN,
-    SILENT,
-    Ask,
-    Choices,
-    Item,
-    LiveRun,
-    Made,
-    Outcome,
-    Tell,
-    choose,
-    foldable,
-    said_again,
-    shown,
-    spends,
-    taken,
-)  # fmt: skip
-from dpbandits.service.clock import Clock
+from dpbandits.service.books import Ask, LiveRun, Made, choose, foldable, shown, taken
+from dpbandits.service.caps import Sent
+from dpbandits.service.commits import Commits
 from dpbandits.service.experiment import HOLDOUT, POLICY
-from dpbandits.service.keyring import Keyring
-from dpbandits.service.metrics import Metrics
 from dpbandits.service.problems import Refusal, not_running
-from dpbandits.service.recent import Recent
-from dpbandits.service.rows import (
-    ANSWERED,
-    DECIDED,
-    DECISIONS,
-    SENT,
-    SILENT_ONES,
-    Rows,
-)  # fmt: skip
+from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, Item, Outcome, Tell, said_again
+from dpbandits.service.rows import ANSWERED, DECIDED, Rows, released_rows
+from dpbandits.service.sealing import seal
 from dpbandits.service.state import LiveState
-from dpbandits.service.store import Database, discard
-from dpbandits.service.tally import Tally
 from dpbandits.service.tokens import Token
 from dpbandits.service.writer import Unavailable, Untallied
 
-__all__ = ["Control", "Embedded", "Tick", "released_rows"]
-
-LOST = (sqlite3.Error, DBAPIError, OSError)
+__all__ = ["Embedded", "Tick"]
 
 
 @dataclass(slots=True)
@@ -61,94 +31,35 @@ class Tick:
     """Time has passed: stints whose window is over are closed."""
 
 
-@dataclass(slots=True)
-class Control:
-    """Something else that is written, in a transaction of its own."""
-
-    act: Callable[[Connection], Any]
-    then: Callable[[], None] | None = None  # what changes in memory, once it is on disk
+Job = Ask | Tell | Tick
 
 
-Job = Ask | Tell | Tick | Control
+@dataclass(eq=False, repr=False)
+class Embedded(Commits[Job]):
+    """The commits of a server with SQLite."""
 
+    lost = (sqlite3.Error, DBAPIError, OSError)
 
-class Embedded:
-    """The commits of a server with SQLite. Only the writer's thread calls it."""
-
-    def __init__(
-        self,
-        store: Database,
-        keys: Keyring,
-        recent: Recent,
-        clock: Clock,
-        tally: Tally,
-        runs: dict[int, LiveRun],
-        metrics: Metrics,
-    ) -> None:
-        self.store, self.keys, self.recent, self.clock, self.tally, self.runs = store, keys, recent, clock, tally, runs
-        self.metrics = metrics
-        self.noise, self.choices = SystemNoise(), Choices()
-        self._connection: Connection | None = None
-        self._file: tuple[int, int] | None = None
-        self._doubts = False  # whether the last answers that came had come before
-
-    def commit(self, jobs: list[Job]) -> list[Any]:
-        """Store what the jobs ask for; the answer to each."""
-        try:
-            hot = [job for job in jobs if not isinstance(job, Control)]
-            answers = iter(self._commit_hot(hot) if hot else [])
-        except LOST as error:
-            answers = iter([self._lost(error)] * len(jobs))
-        return [self._control(job) if isinstance(job, Control) else next(answers) for job in jobs]
-
-    def _commit_hot(self, jobs: list[Ask | Tell | Tick]) -> list[Any]:
-        """In one transaction; where one of them fails for a reason of its own, each in one of its own."""
-        try:
-            return self._commit_all(self._opened(), jobs)
-        except Exception as error:
-            if isinstance(error, (*LOST, Unavailable)) and not isinstance(error, Untallied):
-                raise
-            return [error] if len(jobs) == 1 else [answer for job in jobs for answer in self._commit_hot([job])]
-
-    def _lost(self, error: Exception) -> Unavailable:
-        """Nothing was stored: the next commit tries a new connection."""
-        self.metrics.failures.inc()
-        discard(self._connection)
-        self._connection = None
-        return Unavailable(f"the database cannot be written: {getattr(error, 'orig', None) or error}")
+    noise: SystemNoise = field(default_factory=SystemNoise, init=False)
+    _file: tuple[int, int] | None = field(default=None, init=False)
+    _doubts: bool = field(default=False, init=False)  # whether the last answers that came had come before
 
     def _opened(self) -> Connection:
         if self.store.path is not None:
             try:
                 found = os.stat(self.store.path)
             except FileNotFoundError:
-                raise Unavailable(f"the database is gone: {self.store.path}") from None
+                raise FileNotFoundError(f"it is gone: {self.store.path}") from None
             if self._file not in (None, (found.st_dev, found.st_ino)):
-                raise Unavailable("the database was replaced by another file: restart the server")
+                raise FileNotFoundError("it was replaced by another file: restart the server")
             self._file = (found.st_dev, found.st_ino)
-        if self._connection is None:
-            self._connection = self.store.engine.connect()
-        return self._connection
+        return super()._opened()
 
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
+    def _reason(self, error: Exception) -> str:
+        """What SQLite says: that the disk is full, for example. It repeats nothing that was to be stored."""
+        return str(error.orig if isinstance(error, DBAPIError) else error)
 
-    def _control(self, job: Control) -> Any:
-        try:
-            connection = self._opened()
-            with connection.begin():
-                answer = job.act(connection)
-        except LOST as error:
-            return self._lost(error)
-        except Exception as error:  # refused: the transaction is undone, and the caller is told why
-            return error
-        if job.then is not None:
-            job.then()
-        return answer
-
-    def _commit_all(self, connection: Connection, jobs: list[Ask | Tell | Tick]) -> list[Any]:
+    def _commit_all(self, connection: Connection, jobs: list[Job]) -> list[Any]:
         """In one transaction. Looking for earlier answers costs as much as storing: most answers come once.
 
         So they are stored as if they were new. If one is not, all of it is undone, and done again with a look first.
@@ -161,13 +72,13 @@ class Embedded:
         except _LookFirst:
             return self._commit_work(driver, jobs, looks=True)
 
-    def _draws(self, job: Ask | Tell | Tick) -> bool:
+    def _draws(self, job: Job) -> bool:
         """Whether a job may draw noise."""
         if isinstance(job, Tell):
             return job.rewards
         return isinstance(job, Tick) or self.runs[job.experiment].experiment.server_draws
 
-    def _commit_work(self, driver: sqlite3.Connection, jobs: list[Ask | Tell | Tick], *, looks: bool) -> list[Any]:
+    def _commit_work(self, driver: sqlite3.Connection, jobs: list[Job], *, looks: bool) -> list[Any]:
         cursor = driver.cursor()
         cursor.execute("BEGIN IMMEDIATE")
         try:
@@ -207,9 +118,8 @@ class _Work:
         self.used: dict[tuple[int, int], int] = {}  # responses by experiment and arm
         self.asked: dict[tuple[int, str], list[Made]] = {}
         self.told: dict[tuple[int, str, int], tuple[str, int | None, bytes | None]] = {}
-        self.sent: dict[tuple[int, bytes], int] = {}  # responses by experiment and user, where there is a cap
 
-    def read(self, jobs: list[Ask | Tell | Tick]) -> bool:
+    def read(self, jobs: list[Job]) -> bool:
         """Read in a few statements what is stored for all of them; whether answers came before, as far as it looks."""
         asks = [job for job in jobs if isinstance(job, Ask)]
         items = [item for job in jobs if isinstance(job, Tell) for item in job.items]
@@ -221,16 +131,11 @@ class _Work:
         for *key, outcome, response, digest in ANSWERED.run(self.cursor, keys, embedded=True):
             self.told[key[0], key[1], key[2]] = outcome, response, digest
         again = bool(self.told) or len(set(keys)) < len(keys)
-        capped = {number for number, run in self.books.runs.items() if run.experiment.cap is not None}
-        if capped:
-            users = {(ask.experiment, ask.person) for ask in asks if ask.person and ask.experiment in capped}
-            told = (item.token for item in items)
-            users |= {(one.experiment, one.user) for one in told if one.user and one.experiment in capped}
-            for number, person, responses in SENT.run(self.cursor, list(users), embedded=True):
-                self.sent[number, person] = self.sent.get((number, person), 0) + responses
+        self.sent = Sent(self.books.runs, asks, items)
+        self.sent.read(self.cursor, embedded=True)
         return again
 
-    def do(self, job: Ask | Tell | Tick) -> Any:
+    def do(self, job: Job) -> Any:
         if isinstance(job, Ask):
             return self.ask(job)
         if isinstance(job, Tell):
@@ -261,24 +166,14 @@ class _Work:
                 return taken(experiment, before[0], ask) or shown(experiment, before, books.keys)
         if experiment.status != "running":
             return not_running(experiment)
-        made = choose(
-            run, self.state(run), ask, self.full(run, ask.person), rows.now, books.noise, books.choices
-        )  # fmt: skip
+        silent = self.sent.full(experiment, ask.person)
+        made = choose(run, self.state(run), ask, silent, rows.now, books.noise, books.choices)
         if ask.decision is not None:
             self.asked[ask.experiment, ask.decision] = made
         rows.decisions += made
         for row in made:
-            rows.count(row.experiment, row.arm, DECISIONS, row.items)
-            if row.level == SILENT:
-                rows.count(row.experiment, row.arm, SILENT_ONES, row.items)
-            if row.kind == HOLDOUT:
-                rows.hold_out(row.experiment, row.level, row.items)
+            rows.count_decisions(row)
         return shown(experiment, made, books.keys)
-
-    def full(self, run: LiveRun, person: bytes) -> bool:
-        """Whether nothing more is taken from a user."""
-        cap = run.experiment.cap
-        return cap is not None and person != b"" and self.sent.get((run.experiment.id, person), 0) >= cap
 
     def tell(self, item: Item) -> Outcome:
         if self.looks:
@@ -286,9 +181,10 @@ class _Work:
             if said is not None:
                 return said
         token, rows = item.token, self.rows
-        number, user = token.experiment, token.user
+        number = token.experiment
         run = self.books.runs[number]
-        outcome = self.refuse(run, token) if self.full(run, user) else self.outcome(run, token, item.value)
+        over = self.sent.full(run.experiment, token.user)
+        outcome = self.refuse(run, token) if over else self.outcome(run, token, item.value)
         response, digest = None, None
         if outcome not in NOT_TAKEN:
             response = item.response
@@ -296,9 +192,7 @@ class _Work:
                 digest = item.digest(self.books.recent)
             if token.kind == HOLDOUT:
                 rows.hold_out(number, token.level, 0, 1, float(response or 0))
-        if user and spends(run.experiment, outcome):
-            rows.charge(number, user, token.level)
-            self.sent[number, user] = self.sent.get((number, user), 0) + 1
+        self.sent.charge(rows, run.experiment, token, outcome)
         if self.looks:
             self.told[item.key] = (outcome, response, digest)
         rows.answers[outcome].append(
@@ -351,7 +245,7 @@ class _Work:
             if drawn:
                 rows.releases += released_rows(run, state, self.used, rows.at)
             changed.append((run, state, drawn))
-            sealed = books.keys.seal(msgspec.json.encode(state.freeze()), run.experiment.name.encode())
+            sealed = seal(books.keys, run.experiment, state)
             self.cursor.execute(
                 "update states set version = ?, draws = ?, changed = ?, at = ?, state = ? "
                 "where experiment = ? and changed = ?",
@@ -362,18 +256,3 @@ class _Work:
         if not rows.write(self.cursor, embedded=True):
             raise _LookFirst
         return changed
-
-
-def released_rows(run: LiveRun, state: LiveState, used: dict[tuple[int, int], int], at: int) -> list[tuple[Any, ...]]:
-    """What was released, for the ledger: each stint; or for each arm, how many responses changed its release."""
-    experiment = run.experiment
-    cost = str(experiment.epsilon)
-    if experiment.by_stint:
-        return [
-            (experiment.id, one.stint, one.arm, one.responses, one.reason, at, one.mean, cost) for one in state.released
-        ]
-    return [
-        (experiment.id, state.version, arm, n, "response", at, float(state.curator.mean(arm)), cost)
-        for (number, arm), n in used.items()
-        if number == experiment.id
-    ]

@@ -13,17 +13,17 @@ import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import msgspec
 import psycopg
 import structlog
 
 from dpbandits.exact import SystemNoise
-from dpbandits.service.books import NOT_TAKEN, SILENT, Choices, LiveRun, Made, foldable
-from dpbandits.service.embedded import released_rows
+from dpbandits.service.books import SILENT, Choices, LiveRun, Made, foldable
 from dpbandits.service.experiment import HOLDOUT
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import where
-from dpbandits.service.rows import DECISIONS, MINUTE, OUTCOMES, SILENT_ONES, Rows
+from dpbandits.service.responses import NOT_TAKEN
+from dpbandits.service.rows import MINUTE, OUTCOMES, Rows, released_rows
+from dpbandits.service.sealing import seal, unseal
 from dpbandits.service.shared import LOST, Shared
 from dpbandits.service.state import LiveState
 from dpbandits.service.store import LIVELY, Database
@@ -194,7 +194,7 @@ class Folder:
                 return True
             if changed != lead.run.changed or experiment.revision != lead.run.experiment.revision:
                 state = self.books.runs[number].state.copy()
-                state.thaw(msgspec.json.decode(self.books.keys.unseal(bytes(sealed), experiment.name.encode())))
+                unseal(self.books.keys, experiment, state, sealed)
                 state.deputy = False
                 run = LiveRun(experiment, state, epoch, draws, changed)
                 lead.restored = self.books.tally.ahead_of(run)  # first: where that fails, it is looked at again
@@ -281,7 +281,7 @@ class _Fold:
                 MARK_ANSWERS, ([row[0] for row in answers], [row[1] for row in answers], outcomes, number)
             )
         self.rows.write(self.cursor, embedded=False)
-        sealed = self.keys.seal(msgspec.json.encode(state.freeze()), made.experiment.name.encode())
+        sealed = seal(self.keys, made.experiment, state)
         self.cursor.execute(
             "update states set version = %s, draws = %s, changed = %s, at = %s, state = %s "
             "where experiment = %s and epoch = %s",
@@ -292,17 +292,12 @@ class _Fold:
 
     def note(self, state: LiveState, row: Made) -> None:
         experiment, now = self.run.experiment, row.made / 1000
-        minute = row.made // MINUTE
         if row.level != SILENT and foldable(experiment, row.kind, row.stint):
             stint = row.stint if experiment.by_stint else 0
             if not (experiment.by_stint and stint == 0):
                 state.note(row.arm, stint, now, row.items)
         state.served += row.items
-        self.rows.count(row.experiment, row.arm, DECISIONS, row.items, minute)
-        if row.level == SILENT:
-            self.rows.count(row.experiment, row.arm, SILENT_ONES, row.items, minute)
-        if row.kind == HOLDOUT:
-            self.rows.hold_out(row.experiment, row.level, row.items)
+        self.rows.count_decisions(row)
 
     def outcome(self, state: LiveState, came: _Came, noise: Any) -> str:
         experiment, made = self.run.experiment, came.made / 1000

@@ -15,9 +15,10 @@ from dpbandits.errors import InputError
 from dpbandits.exact import rational
 from dpbandits.exact.wire import DECISION
 from dpbandits.service import tokens
-from dpbandits.service.books import SILENT, Ask, Item, Outcome, Tell
+from dpbandits.service.books import SILENT, Ask
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.problems import Refusal, not_loaded
+from dpbandits.service.responses import Item, Outcome, Tell
 from dpbandits.service.service import Service
 
 __all__ = ["CODES", "MOST", "decide", "respond"]

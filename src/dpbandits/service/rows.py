@@ -6,10 +6,24 @@ from collections import Counter
 from operator import itemgetter
 from typing import Any
 
-from dpbandits.service.books import CONFLICT, DUPLICATED, Made, Outcome
+from dpbandits.service.books import SILENT, LiveRun, Made
+from dpbandits.service.experiment import HOLDOUT
+from dpbandits.service.responses import CONFLICT, DUPLICATED, Outcome
+from dpbandits.service.state import LiveState
 from dpbandits.service.statements import Insert, Lookup
 
-__all__ = ["ANSWERED", "ANSWERS", "COUNTS", "DECIDED", "MINUTE", "NEW_ANSWERS", "OUTCOMES", "SENT", "Rows"]
+__all__ = [
+    "ANSWERED",
+    "ANSWERS",
+    "COUNTS",
+    "DECIDED",
+    "MINUTE",
+    "NEW_ANSWERS",
+    "OUTCOMES",
+    "SENT",
+    "Rows",
+    "released_rows",
+]
 
 MINUTE = 60_000
 
@@ -89,6 +103,15 @@ class Rows:
             row = self.traffic[key] = [0] * len(COUNTS)
         row[what] += number
 
+    def count_decisions(self, made: Made) -> None:
+        """Count decisions that are alike, in the minute in which they were made."""
+        minute = made.made // MINUTE
+        self.count(made.experiment, made.arm, DECISIONS, made.items, minute)
+        if made.level == SILENT:
+            self.count(made.experiment, made.arm, SILENT_ONES, made.items, minute)
+        if made.kind == HOLDOUT:
+            self.hold_out(made.experiment, made.level, made.items)
+
     def count_answers(self) -> None:
         """Count the answers that are stored, each for its arm."""
         for outcome, rows in self.answers.items():
@@ -145,3 +168,18 @@ class Rows:
         BEGIN_LEASE.run(cursor, [row for row in self.decisions if row.first == 0], embedded=False)
         new = set(cursor.fetchall())
         DECIDE.run(cursor, [row for row in rest if (row.experiment, row.decision) in new], embedded=False)
+
+
+def released_rows(run: LiveRun, state: LiveState, used: dict[tuple[int, int], int], at: int) -> list[tuple[Any, ...]]:
+    """What was released, for the ledger: each stint; or for each arm, how many responses changed its release."""
+    experiment = run.experiment
+    cost = str(experiment.epsilon)
+    if experiment.by_stint:
+        return [
+            (experiment.id, one.stint, one.arm, one.responses, one.reason, at, one.mean, cost) for one in state.released
+        ]
+    return [
+        (experiment.id, state.version, arm, n, "response", at, float(state.curator.mean(arm)), cost)
+        for (number, arm), n in used.items()
+        if number == experiment.id
+    ]

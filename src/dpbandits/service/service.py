@@ -9,10 +9,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import sqlalchemy as sa
 import structlog
 from sqlalchemy.engine import Connection
@@ -21,7 +19,8 @@ from dpbandits.errors import InputError
 from dpbandits.service import access, changes, demo
 from dpbandits.service.books import LiveRun
 from dpbandits.service.clock import Clock
-from dpbandits.service.embedded import Control, Embedded, Tick
+from dpbandits.service.commits import Control
+from dpbandits.service.embedded import Embedded, Tick
 from dpbandits.service.experiment import Experiment, Settings
 from dpbandits.service.folding import Folder
 from dpbandits.service.keyring import Keyring, alone
@@ -30,6 +29,7 @@ from dpbandits.service.metrics import Metrics
 from dpbandits.service.planner import Planner
 from dpbandits.service.problems import Refusal, not_loaded
 from dpbandits.service.recent import Recent
+from dpbandits.service.sealing import fit, not_lost, unseal
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
 from dpbandits.service.state import LiveState
@@ -38,7 +38,7 @@ from dpbandits.service.tables import experiments, states
 from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Missing, Unavailable, Writer
 
-__all__ = ["Service", "fit", "not_lost"]
+__all__ = ["Service"]
 
 log = structlog.get_logger("dpbandits")
 
@@ -218,7 +218,7 @@ class Service:
         if not keys.goes_on(self.keys):
             raise InputError("keys", "must be the file that this server was started with; it was replaced by another")
         self.keys = keys
-        if hasattr(self, "books"):
+        if self.ready:
             self.books.keys = keys
 
     def _read_keys(self, connection: Connection) -> None:
@@ -287,7 +287,7 @@ class Service:
             keys=self.keys,
         )
         state = LiveState(experiment.policy, experiment.window)
-        state.thaw(msgspec.json.decode(self.keys.unseal(bytes(row["state"]), experiment.name.encode())))
+        unseal(self.keys, experiment, state, row["state"])
         state.pause(experiment.paused)
         return LiveRun(experiment, state, row["epoch"], row["draws"], row["changed"])
 
@@ -366,34 +366,6 @@ class Service:
                 run = self.runs.get(number)
                 if number not in self.aside and (run is None or run.experiment.revision != revision):
                     self.load(connection, number)
-
-    def sealed(self, run: LiveRun) -> bytes:
-        """The state of an experiment, as it is stored."""
-        return self.keys.seal(msgspec.json.encode(run.state.freeze()), run.experiment.name.encode())
-
-
-def not_lost(keys: Path, connection: Connection) -> None:
-    """Raise that there is no file of keys, where the database has experiments."""
-    if not keys.exists() and connection.execute(sa.select(states.c.experiment).limit(1)).first() is not None:
-        raise InputError(
-            "keys",
-            f"must be the file that this database was written with, got {keys}, which does not exist: put it back",
-        )
-
-
-def fit(keys: Keyring, connection: Connection) -> None:
-    """Raise that the keys are others, where they open no state at all. One state may be damaged."""
-    wrong: InputError | None = None
-    sealed = sa.select(experiments.c.name, states.c.state).where(states.c.experiment == experiments.c.id)
-    for name, state in connection.execute(sealed).all():
-        try:
-            keys.unseal(bytes(state), name.encode())
-        except InputError as error:
-            wrong = error
-        else:
-            return
-    if wrong is not None:
-        raise wrong
 
 
 def _restored(run: LiveRun, seen: dict[str, int]) -> bool:

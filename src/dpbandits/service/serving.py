@@ -24,7 +24,8 @@ from dpbandits.service import access, tally
 from dpbandits.service.app import App
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import configure
-from dpbandits.service.service import Service, fit, not_lost
+from dpbandits.service.sealing import fit, not_lost
+from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings, mistyped
 from dpbandits.service.store import Database, refuse_unwritable
 

@@ -7,42 +7,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 import psycopg
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError, IntegrityError, TimeoutError
+from sqlalchemy.exc import DBAPIError, TimeoutError
 
-from dpbandits.service.books import (
-    ACCEPTED,
-    CONFLICT,
-    DUPLICATED,
-    NOT_TAKEN,
-    Ask,
-    Choices,
-    Item,
-    LiveRun,
-    Made,
-    Outcome,
-    Tell,
-    choose,
-    said_again,
-    shown,
-    spends,
-    taken,
-)  # fmt: skip
-from dpbandits.service.clock import Clock
-from dpbandits.service.embedded import Control, Tick
-from dpbandits.service.experiment import Experiment
-from dpbandits.service.keyring import Keyring
-from dpbandits.service.metrics import Metrics
+from dpbandits.service.books import Ask, LiveRun, Made, choose, shown, taken
+from dpbandits.service.caps import Sent
+from dpbandits.service.commits import Commits
 from dpbandits.service.problems import Refusal, not_running
-from dpbandits.service.recent import Recent
-from dpbandits.service.rows import ANSWERED, ANSWERS, DECIDED, NEW_ANSWERS, SENT, Rows
+from dpbandits.service.responses import ACCEPTED, CONFLICT, DUPLICATED, NOT_TAKEN, Item, Outcome, Tell, said_again
+from dpbandits.service.rows import ANSWERED, ANSWERS, DECIDED, NEW_ANSWERS, Rows
+from dpbandits.service.sealing import unseal
 from dpbandits.service.statements import Insert
-from dpbandits.service.store import Database, discard
-from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Missing, Unavailable
 
 __all__ = ["Shared"]
@@ -54,82 +33,16 @@ REFUSE = (
 )
 LOST = (psycopg.Error, DBAPIError, TimeoutError, OSError)
 
-Job = Ask | Tell | Tick | Control
 
-
-class Shared:
+@dataclass(eq=False, repr=False)
+class Shared(Commits[Ask | Tell]):
     """The commits of one of several workers, and the folds of the experiments that it leads."""
 
-    def __init__(
-        self,
-        store: Database,
-        keys: Keyring,
-        recent: Recent,
-        clock: Clock,
-        tally: Tally,
-        runs: dict[int, LiveRun],
-        metrics: Metrics,
-        *,
-        reload: Callable[..., None],
-        halt: Callable[[int], None],
-    ) -> None:
-        self.store, self.keys, self.recent, self.clock, self.tally, self.runs = store, keys, recent, clock, tally, runs
-        self.metrics, self.reload, self.halt = metrics, reload, halt
-        self.choices = Choices()
-        self.appended: Callable[[], None] = lambda: None  # is called when there is something to be folded
-        self._connection: Connection | None = None
+    lost = LOST
 
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-
-    def commit(self, jobs: list[Job]) -> list[Any]:
-        """Store what the jobs ask for; the answer to each."""
-        hot = [job for job in jobs if isinstance(job, Ask | Tell)]
-        answers = iter(self._commit_hot(hot) if hot else [])
-        return [
-            self._control(job) if isinstance(job, Control) else None if isinstance(job, Tick) else next(answers)
-            for job in jobs
-        ]
-
-    def _commit_hot(self, jobs: list[Ask | Tell]) -> list[Any]:
-        """In one transaction; where one of them fails for a reason of its own, each in one of its own."""
-        try:
-            return self._commit_all(self._opened(), jobs)
-        except LOST as error:
-            return [self._lost(error)] * len(jobs)
-        except Exception as error:
-            if len(jobs) == 1:
-                return [error]
-            return [answer for job in jobs for answer in self._commit_hot([job])]
-
-    def _control(self, job: Control) -> Any:
-        try:
-            connection = self._opened()
-            with connection.begin():
-                answer = job.act(connection)
-            if job.then is not None:
-                job.then()
-        except IntegrityError as error:  # another worker has just stored the same; the connection is sound
-            return error
-        except LOST as error:
-            return self._lost(error)
-        except Exception as error:  # refused: the transaction is undone, and the caller is told why
-            return error
-        return answer
-
-    def _opened(self) -> Connection:
-        if self._connection is None:
-            self._connection = self.store.engine.connect()
-        return self._connection
-
-    def _lost(self, error: Exception) -> Unavailable:
-        """Nothing was stored: the next transaction tries a new connection."""
-        self.metrics.failures.inc()
-        discard(self._connection)
-        self._connection = None
-        return Unavailable(f"the database cannot be reached: {type(error).__name__}")
+    reload: Callable[..., None] = field(kw_only=True)
+    halt: Callable[[int], None] = field(kw_only=True)
+    appended: Callable[[], None] = field(default=lambda: None, init=False)  # there is something to be folded
 
     def catch_up(self, connection: Connection, cursor: Any, numbers: list[int]) -> dict[int, LiveRun]:
         """Take over what was folded since; the runs, with draws that are counted."""
@@ -152,7 +65,7 @@ class Shared:
                 self.reload(connection, number)
                 continue
             state = run.state.copy()
-            state.thaw(msgspec.json.decode(self.keys.unseal(bytes(sealed), run.experiment.name.encode())))
+            unseal(self.keys, run.experiment, state, sealed)
             run.state, run.changed, run.draws, run.epoch = state, changed, draws, epoch
         found = {number: run for number in known if (run := self.runs.get(number)) is not None}
         if len(found) < len(numbers):
@@ -205,23 +118,13 @@ class _Append:
 
     def lock_people(self, asks: list[Ask], tells: list[Tell]) -> None:
         """Users with a cap are counted by one worker at a time."""
-        runs = self.runs
-        people = {(ask.experiment, ask.person) for ask in asks if ask.person and runs[ask.experiment].experiment.cap}
-        told = (item.token for tell in tells for item in tell.items)
-        people |= {(one.experiment, one.user) for one in told if one.user and runs[one.experiment].experiment.cap}
-        self.sent: dict[tuple[int, bytes], int] = {}
-        if people:
-            keys = sorted({int.from_bytes(person[:8], "big", signed=True) for _, person in people})
+        self.sent = Sent(self.runs, asks, [item for tell in tells for item in tell.items])
+        if self.sent.people:
+            keys = sorted({int.from_bytes(person[:8], "big", signed=True) for _, person in self.sent.people})
             self.cursor.execute(
                 "select pg_advisory_xact_lock(k) from (select unnest(%s::bigint[]) k order by 1) x", (keys,)
             )
-            for number, person, responses in SENT.run(self.cursor, list(people), embedded=False):
-                user = (number, bytes(person))
-                self.sent[user] = self.sent.get(user, 0) + responses
-
-    def full(self, experiment: Experiment, person: bytes) -> bool:
-        """Whether nothing more is taken from a user."""
-        return experiment.cap is not None and self.sent.get((experiment.id, person), 0) >= experiment.cap
+            self.sent.read(self.cursor, embedded=False)
 
     def ask_all(self, asks: list[Ask]) -> list[list[Made]]:
         """Decide, for those who were not decided for before."""
@@ -234,7 +137,7 @@ class _Append:
             if made is None and run.experiment.status != "running":
                 made = []
             if made is None:
-                silent = self.full(run.experiment, ask.person)
+                silent = self.sent.full(run.experiment, ask.person)
                 made = choose(run, run.state, ask, silent, self.rows.now, None, self.books.choices)
                 self.rows.decisions += [row._replace(folded=False) for row in made]
                 if ask.decision is not None:
@@ -315,12 +218,9 @@ class _Append:
     def taken(self, item: Item, key: tuple[int, str, int]) -> Outcome:
         token, experiment = item.token, self.runs[item.token.experiment].experiment
         outcome = "late" if self.late(item) else "waiting"
-        if self.full(experiment, token.user):
+        if self.sent.full(experiment, token.user):
             outcome = "refused"
-        if token.user and spends(experiment, outcome):
-            user = (token.experiment, token.user)
-            self.sent[user] = self.sent.get(user, 0) + 1
-            self.rows.charge(*user, token.level)
+        self.sent.charge(self.rows, experiment, token, outcome)
         self.became[key] = outcome
         return NOT_TAKEN.get(outcome, ACCEPTED)
 

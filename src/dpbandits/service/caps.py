@@ -1,0 +1,46 @@
+"""The cap of an experiment: how many responses a user may send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dpbandits.service.books import Ask, LiveRun
+from dpbandits.service.experiment import Experiment
+from dpbandits.service.responses import Item, spends
+from dpbandits.service.rows import SENT, Rows
+from dpbandits.service.tokens import Token
+
+__all__ = ["Sent"]
+
+
+class Sent:
+    """How many responses users with a cap have sent, with those of the transaction that is under way."""
+
+    def __init__(self, runs: Mapping[int, LiveRun], asks: Iterable[Ask], items: Iterable[Item]) -> None:
+        capped = {number for number, run in runs.items() if run.experiment.cap is not None}
+        self.people: set[tuple[int, bytes]] = set()  # those who are to be counted, by experiment
+        if capped:
+            self.people |= {(ask.experiment, ask.person) for ask in asks if ask.person and ask.experiment in capped}
+            told = (item.token for item in items)
+            self.people |= {(one.experiment, one.user) for one in told if one.user and one.experiment in capped}
+        self._responses: dict[tuple[int, bytes], int] = {}
+
+    def read(self, cursor: Any, *, embedded: bool) -> None:
+        """Read what is stored."""
+        for number, person, responses in SENT.run(cursor, list(self.people), embedded=embedded):
+            self._add(number, bytes(person), responses)
+
+    def full(self, experiment: Experiment, person: bytes) -> bool:
+        """Whether nothing more is taken from a user."""
+        cap = experiment.cap
+        return cap is not None and person != b"" and self._responses.get((experiment.id, person), 0) >= cap
+
+    def charge(self, rows: Rows, experiment: Experiment, token: Token, outcome: str) -> None:
+        """Count an answer, where it costs its user something."""
+        if token.user and spends(experiment, outcome):
+            rows.charge(experiment.id, token.user, token.level)
+            self._add(experiment.id, token.user, 1)
+
+    def _add(self, number: int, person: bytes, responses: int) -> None:
+        self._responses[number, person] = self._responses.get((number, person), 0) + responses
