@@ -80,7 +80,7 @@ def test_nothing_is_claimed_where_no_bound_is_known() -> None:
 
 
 def found(counts: list[dict[str, int]], due: list[int], recent: list[int], **settings: Any) -> dict[str, str]:
-    """What is found about an experiment with these counts, by what it is about."""
+    """What is found about an experiment with these counts, by what it is about: level and text."""
     asked = {"name": "x", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1", **settings}
     experiment = Experiment(1, Settings.model_validate(asked))
     state = LiveState(experiment.policy, experiment.window)
@@ -88,7 +88,9 @@ def found(counts: list[dict[str, int]], due: list[int], recent: list[int], **set
         dict.fromkeys(("decisions", "silent", "used", "apart", "late", "duplicate", "refused"), 0) | row
         for row in counts
     ]
-    return {one["about"]: one["text"] for one in findings(experiment, state, full, due, recent, {"arm": None})}
+    return {
+        one.about: f"{one.level}: {one.text}" for one in findings(experiment, state, full, due, recent, {"arm": None})
+    }
 
 
 def test_findings_and_their_causes() -> None:
@@ -108,6 +110,15 @@ def test_findings_and_their_causes() -> None:
     assert "86 % of the decisions on b" in unlike["unlike"]
     assert "prefers it" in found([busy, busy], [500, 500], [500, 0])["collapse"]
     assert "long stint" in found([busy, busy], [500, 500], [500, 0], policy="adap-ucb")["collapse"]
+
+
+def test_all_traffic_on_one_arm_is_a_warning_only_where_something_else_is_wrong() -> None:
+    """The level is not read off the text."""
+    busy = {"decisions": 500, "used": 500}
+    for policy in ("ldp-ucb-b", "adap-ucb"):
+        assert found([busy, busy], [500, 500], [500, 0], policy=policy)["collapse"].startswith("note")
+    for wrong in ({"used": 0}, {"used": 300}, {"used": 250, "late": 250}):
+        assert found([busy | wrong, {}], [500, 0], [500, 0])["collapse"].startswith("warning")
 
 
 def test_the_summary_says_it(client: TestClient) -> None:

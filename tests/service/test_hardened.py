@@ -29,6 +29,7 @@ from dpbandits.service.app import App
 from dpbandits.service.clock import Clock
 from dpbandits.service.events import Watched, stream
 from dpbandits.service.experiment import Experiment
+from dpbandits.service.findings import Finding
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.planner import Planner
 from dpbandits.service.problems import Refusal
@@ -432,7 +433,7 @@ def test_check_reads_the_keys(serve: Open, tmp_path: Path) -> None:
     client.__exit__(None, None, None)
 
     def wrong(keys: Path) -> list[str]:
-        return check(ServerSettings.read(store=store, keys=keys, port=0))
+        return [one.text for one in check(ServerSettings.read(store=store, keys=keys, port=0))]
 
     assert wrong(tmp_path / "keys") == []
     (tmp_path / "garbage").write_text("garbage")
@@ -466,7 +467,7 @@ def test_a_file_with_two_names_is_refused(embedded: TestClient, tmp_path: Path) 
     (tmp_path / "link.db").hardlink_to(tmp_path / "test.db")
     given: dict[str, Any] = {"keys": tmp_path / "keys", "tally": f"sqlite:///{tmp_path}/tally", "port": 0}
     other = ServerSettings.read(store=f"sqlite:///{tmp_path}/link.db", **given)
-    assert "store must be a file of one name" in check(other)[0]
+    assert "store must be a file of one name" in check(other)[0].text
     with pytest.raises(InputError, match="hard links"):
         Service(other).open()
     assert decide(embedded)["token"]
@@ -479,7 +480,7 @@ def test_a_file_with_two_names_is_refused(embedded: TestClient, tmp_path: Path) 
 def test_a_database_by_a_uri_of_sqlite_is_refused(tmp_path: Path, setting: str, path: str) -> None:
     given = {"store": f"sqlite:///{tmp_path}/db", "tally": f"sqlite:///{tmp_path}/tally", setting: f"sqlite:///{path}"}
     wrong = check(ServerSettings.read(**given, keys=tmp_path / "keys", port=0))
-    assert f"{setting} must be sqlite:///FILE with a plain path" in wrong[0]
+    assert f"{setting} must be sqlite:///FILE with a plain path" in wrong[0].text
 
 
 def test_a_state_that_somebody_else_wrote_is_not_overwritten(embedded: TestClient) -> None:
@@ -743,7 +744,7 @@ def test_what_prevents_a_start_is_found_before(tmp_path: Path) -> None:
     given: dict[str, Any] = {"store": f"sqlite:///{tmp_path}/db", "keys": tmp_path / "keys", "port": 0}
     assert check(ServerSettings.read(**given, tally=f"sqlite:///{tmp_path}/tally")) == []
     wrong = check(ServerSettings.read(**given, tally=f"sqlite:///{tmp_path}/nowhere/tally"))
-    assert wrong == [f"tally cannot be written: {tmp_path}/nowhere/tally"]
+    assert wrong == [Finding("problem", f"tally cannot be written: {tmp_path}/nowhere/tally")]
     for store in ("sqlite://", "sqlite:///:memory:"):
         with pytest.raises(InputError, match="store must be a file"):
             ServerSettings.read(store=store)

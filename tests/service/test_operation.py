@@ -81,6 +81,23 @@ def test_check_says_what_is_wrong(
     assert said in out + err
     assert list(tmp_path.iterdir()) == []  # nothing is made
 
+    code, out, _ = dpbandits("serve", "--check", "--json", "--port", "0", *words)
+    shown = json.loads(out)
+    assert (code, shown["ok"], shown["notes"]) == (2, False, [])
+    assert said in shown["problems"][0]
+
+
+def test_check_as_json(dpbandits: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPBANDITS_STOER", "sqlite:///shop.db")
+    code, out, _ = dpbandits("serve", "--check", "--json", "--port", "0")
+    shown = json.loads(out)
+    assert (code, shown["ok"], shown["problems"]) == (0, True, [])
+    assert "did you mean DPBANDITS_STORE?" in shown["notes"][0]
+    assert dpbandits("serve", "--check", "--port", "0")[1].startswith(f"note: {shown['notes'][0]}\nready to serve")
+    code, out, err = dpbandits("serve", "--json")
+    assert (code, out, "together with --check" in err) == (2, "", True)
+
 
 def test_keys_open_the_door_to_others(dpbandits: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -36,7 +36,7 @@ def used(serve: Open, tmp_path: Path) -> dict[str, Any]:
 def refused(settings: dict[str, Any], said: str) -> None:
     """Both the check and the start say so."""
     read = ServerSettings.read(**settings)
-    assert said in check(read)[0]
+    assert said in check(read)[0].text
     service = Service(read)
     try:
         with pytest.raises(InputError) as error:
@@ -88,5 +88,6 @@ def test_a_mistyped_variable_is_noticed(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("DPBANDITS_STOER", "sqlite:///shop.db")
     monkeypatch.setenv("DPBANDITS_CACHE", "elsewhere")  # somebody else's
     (note,) = check(ServerSettings.read(port=0))
-    assert note.startswith("note: DPBANDITS_STOER")
-    assert note.endswith("did you mean DPBANDITS_STORE?")
+    assert note.level == "note"
+    assert note.text.startswith("DPBANDITS_STOER")
+    assert note.text.endswith("did you mean DPBANDITS_STORE?")

@@ -38,25 +38,47 @@ config_option = click.option("--config", help="A TOML file with settings.")
 @click.option("--allow-origin", "allow_origins", multiple=True, help="A page that may decide and answer from browsers.")
 @config_option
 @click.option("--check", is_flag=True, help="Say what is wrong with the settings, and do not serve.")
-def serve(config: str | None, check: bool, **flags: Any) -> None:
+@as_json
+def serve(config: str | None, check: bool, as_json: bool, **flags: Any) -> None:
     """Run the service: experiments over HTTP, nothing lost, no noise drawn twice.
 
     Every setting can also be given as DPBANDITS_NAME in the environment, or in a TOML file.
     """
     flags["allow_origins"] = list(flags["allow_origins"]) or None
+    if check:
+        _check(config, flags, as_json=as_json)
+        return
+    if as_json:
+        raise InputError("json", "must be given together with --check: a server answers over HTTP")
     settings = _settings(config, **flags)
     from dpbandits.service import serving
 
-    if not check:
-        serving.serve(settings)
-        return
-    found = serving.check(settings)
-    for line in found:
-        click.echo(line)
-    wrong = [line for line in found if not line.startswith("note:")]
-    if wrong:
+    serving.serve(settings)
+
+
+def _check(config: str | None, flags: dict[str, Any], *, as_json: bool) -> None:
+    """Print what is found. With --json, a setting that cannot be read is a problem as any other."""
+    try:
+        settings = _settings(config, **flags)
+    except InputError as error:
+        if not as_json:
+            raise
+        click.echo(json.dumps({"ok": False, "problems": [str(error)], "notes": []}))
         sys.exit(2)
-    click.echo(f"ready to serve on http://{settings.host}:{settings.port} with {settings.store.split('@')[-1]}")
+    from dpbandits.service import serving
+
+    found = serving.check(settings)
+    problems = [one.text for one in found if one.level == "problem"]
+    notes = [one.text for one in found if one.level == "note"]
+    if as_json:
+        click.echo(json.dumps({"ok": not problems, "problems": problems, "notes": notes}))
+    else:
+        for line in (*problems, *(f"note: {text}" for text in notes)):
+            click.echo(line)
+        if not problems:
+            click.echo(f"ready to serve on http://{settings.host}:{settings.port} with {settings.store.split('@')[-1]}")
+    if problems:
+        sys.exit(2)
 
 
 @app.group()

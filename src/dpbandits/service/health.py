@@ -7,6 +7,7 @@ from typing import Any
 
 from dpbandits.service.books import fallback
 from dpbandits.service.experiment import Experiment
+from dpbandits.service.findings import Finding, Level
 from dpbandits.service.state import LiveState
 
 __all__ = ["findings"]
@@ -26,8 +27,8 @@ def findings(
     due: list[int],
     recent: list[int],
     known: dict[str, Any],
-) -> list[dict[str, Any]]:
-    """Each with a level, ``warning`` or ``note``, what it is about, an arm or null, and a text.
+) -> list[Finding]:
+    """Warnings and notes.
 
     ``due`` are the decisions of each arm whose response must have come by now; ``recent`` are the latest decisions of
     each arm; ``known`` is the answer of ``converged``.
@@ -43,54 +44,50 @@ def findings(
     return [*found, *_collapse(experiment, state, recent, known, found)]
 
 
-def _finding(level: str, about: str, text: str, arm: str | None = None) -> dict[str, Any]:
-    return {"level": level, "about": about, "arm": arm, "text": text}
-
-
-def _status(experiment: Experiment, state: LiveState) -> list[dict[str, Any]]:
+def _status(experiment: Experiment, state: LiveState) -> list[Finding]:
     if experiment.status == "halted":
         text = (
             "Halted: an old copy of the database was restored, and noise would be drawn twice. Start a new experiment."
         )
-        return [_finding("warning", "halted", text)]
+        return [Finding("warning", text, "halted")]
     if state.over and experiment.active:
         text = "All rounds that the policy was made for are played. It learns nothing more: stop it."
-        return [_finding("note", "over", text)]
+        return [Finding("note", text, "over")]
     if experiment.shadow:
         return [_shadow(experiment, state)]
     return []
 
 
-def _shadow(experiment: Experiment, state: LiveState) -> dict[str, Any]:
+def _shadow(experiment: Experiment, state: LiveState) -> Finding:
     """A stint is open until a response comes, and there is none to an arm that nobody gets."""
     given = fallback(experiment)
     text = f"A dry run: everybody gets {experiment.arms[given]}."
     waits = experiment.by_stint and state.desk.asked[0] > 0 and state.desk.arm[0] != given
     if not waits:
-        return _finding("note", "shadow", text)
+        return Finding("note", text, "shadow")
     arm = experiment.arms[state.desk.arm[0]]
     text += f" The policy waits for a response to {arm}, which nobody gets: it learns nothing until mode is live."
-    return _finding("warning", "shadow", text)
+    return Finding("warning", text, "shadow")
 
 
-def _silence(experiment: Experiment, total: Counts, came: int, due: int) -> list[dict[str, Any]]:
+def _silence(experiment: Experiment, total: Counts, came: int, due: int) -> list[Finding]:
     asked = total["decisions"] - total["silent"]
     if total["decisions"] == 0:
-        return [_finding("note", "quiet", "Nobody has asked for a decision yet.")]
+        return [Finding("note", "Nobody has asked for a decision yet.", "quiet")]
     if came == 0 and asked >= ENOUGH:
         text = f"{asked:,} decisions, and no response has come back. Do the clients call report?"
-        return [_finding("warning" if due or math.isinf(experiment.window) else "note", "silence", text)]
+        return [Finding("warning" if due or math.isinf(experiment.window) else "note", text, "silence")]
     if due >= ENOUGH and came < (1.0 - MANY_MISSING) * due:
         share = 100 * (1.0 - came / due)
         text = (
             f"At least {share:.0f} % of the responses that were due never came. Clients should answer for every "
             "decision, whatever happened, so that silence reveals nothing."
         )
-        return [_finding("warning", "missing", text)]
+        return [Finding("warning", text, "missing")]
     return []
 
 
-def _lateness(experiment: Experiment, total: Counts, came: int) -> list[dict[str, Any]]:
+def _lateness(experiment: Experiment, total: Counts, came: int) -> list[Finding]:
     found = []
     if came >= ENOUGH and total["late"] > MANY_LATE * came and experiment.by_stint:
         text = (
@@ -98,26 +95,26 @@ def _lateness(experiment: Experiment, total: Counts, came: int) -> list[dict[str
             "serves one arm until enough responses have come. With many decisions open at once, the others come too "
             "late."
         )
-        found.append(_finding("note", "closed", text))
+        found.append(Finding("note", text, "closed"))
     elif came >= ENOUGH and total["late"] > MANY_LATE * came:
         text = (
             f"{100 * total['late'] / came:.0f} % of the responses came too late and were not used. A longer "
             f"response_window (now {experiment.window:g} s) or faster clients would help."
         )
-        found.append(_finding("warning", "late", text))
+        found.append(Finding("warning", text, "late"))
     if came >= ENOUGH and total["duplicate"] > MANY_TWICE * came:
         text = f"{total['duplicate']:,} responses came twice. That is harmless: each counts once."
-        found.append(_finding("note", "duplicate", text))
+        found.append(Finding("note", text, "duplicate"))
     if total["refused"]:
         text = (
             f"{total['refused']:,} responses were refused: another answer to the same decision was stored, or a user "
             "was over the cap. Does a client draw twice?"
         )
-        found.append(_finding("warning", "refused", text))
+        found.append(Finding("warning", text, "refused"))
     return found
 
 
-def _unlike(experiment: Experiment, counts: list[Counts], due: list[int]) -> list[dict[str, Any]]:
+def _unlike(experiment: Experiment, counts: list[Counts], due: list[int]) -> list[Finding]:
     """Arms whose responses come more rarely than those of others."""
     rates = []
     for arm, (row, n) in enumerate(zip(counts, due, strict=True)):
@@ -133,31 +130,35 @@ def _unlike(experiment: Experiment, counts: list[Counts], due: list[int]) -> lis
         f"Responses come for {100 * low[0]:.0f} % of the decisions on {low[2]}, and for {100 * high[0]:.0f} % of those "
         f"on {high[2]}. The guarantee assumes that whether a response comes does not depend on the reward."
     )
-    return [_finding("warning", "unlike", text, low[2])]
+    return [Finding("warning", text, "unlike", low[2])]
 
 
 def _collapse(
-    experiment: Experiment, state: LiveState, recent: list[int], known: dict[str, Any], found: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+    experiment: Experiment, state: LiveState, recent: list[int], known: dict[str, Any], found: list[Finding]
+) -> list[Finding]:
     """Practically all recent traffic on one arm, though it is not known to be best."""
     n = sum(recent)
     arm = max(range(len(recent)), key=recent.__getitem__)
     if n < 4 * ENOUGH or recent[arm] < COLLAPSED * n or known["arm"] == experiment.arms[arm] or experiment.shadow:
         return []
     name = experiment.arms[arm]
-    about = {one["about"] for one in found}
     if len(experiment.paused) == len(experiment.arms) - 1:
-        return [_finding("note", "collapse", f"All traffic goes to {name}: every other arm is paused.", name)]
+        return [Finding("note", f"All traffic goes to {name}: every other arm is paused.", "collapse", name)]
+    level, cause = _cause(experiment, {one.about for one in found})
+    text = f"{100 * recent[arm] / n:.0f} % of the latest decisions are {name}. The likely cause: {cause}."
+    return [Finding(level, text, "collapse", name)]
+
+
+def _cause(experiment: Experiment, about: set[str]) -> tuple[Level, str]:
+    """Why all traffic goes to one arm. Only what is wrong elsewhere is a warning: a policy may do so for a while."""
     if "silence" in about:
-        cause = "no response comes back, so the policy cannot learn and keeps its choice"
-    elif "unlike" in about or "missing" in about:
-        cause = "responses are missing, so the policy learns about some arms more slowly than about others"
-    elif "late" in about:
-        cause = "responses come too late, so the policy learns from few of them"
-    elif experiment.by_stint:
+        return "warning", "no response comes back, so the policy cannot learn and keeps its choice"
+    if "unlike" in about or "missing" in about:
+        return "warning", "responses are missing, so the policy learns about some arms more slowly than about others"
+    if "late" in about:
+        return "warning", "responses come too late, so the policy learns from few of them"
+    if experiment.by_stint:
         cause = "the policy is in a long stint: it serves one arm until enough responses have come, then chooses again"
     else:
         cause = "the policy prefers it, though its lead is not certain yet; the setting floor keeps every arm in play"
-    quiet = cause.startswith("the policy")
-    text = f"{100 * recent[arm] / n:.0f} % of the latest decisions are {name}. The likely cause: {cause}."
-    return [_finding("note" if quiet else "warning", "collapse", text, name)]
+    return "note", cause

@@ -92,7 +92,7 @@ def findings(
     before = 0 if math.isinf(experiment.window) else int(1000 * (now - experiment.window)) // MINUTE
     due = timelines.decided(connection, experiment, (traffic.c.decisions - traffic.c.silent), traffic.c.minute < before)
     recent = timelines.recent(connection, experiment)
-    return health.findings(experiment, run.state, counts, due, recent, known)
+    return [one._asdict() for one in health.findings(experiment, run.state, counts, due, recent, known)]
 
 
 def _responses(total: dict[str, int], waits: int) -> dict[str, Any]:

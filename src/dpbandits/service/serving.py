@@ -22,6 +22,7 @@ from uvicorn.supervisors import Multiprocess
 from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.service import access, tally
 from dpbandits.service.app import App
+from dpbandits.service.findings import Finding
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import configure
 from dpbandits.service.sealing import fit, not_lost
@@ -39,29 +40,30 @@ MOST_PARTS = 16  # that wait to be sent together
 PATIENCE = 60  # seconds after which a worker that does not answer is replaced; on a busy machine it starts slowly
 
 
-def check(settings: ServerSettings) -> list[str]:
-    """What is wrong, in one line each; nothing is started. A ``note:`` does not prevent the start."""
-    found = [f"note: {line}" for line in mistyped()]
+def check(settings: ServerSettings) -> list[Finding]:
+    """Problems and notes, in one line each; nothing is started."""
+    found = [Finding("note", line) for line in mistyped()]
     try:
         with closing(Database(settings.store, synchronous=settings.synchronous)) as store:
             found += _check_stored(settings, store)
     except InputError as error:
-        found.append(str(error))
+        found.append(Finding("problem", str(error)))
     if settings.keys.exists() and settings.keys.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        found.append(f"keys is readable by others: chmod 600 {settings.keys}")
+        found.append(Finding("problem", f"keys is readable by others: chmod 600 {settings.keys}"))
     if settings.port:
         with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((settings.host, settings.port))
             except OSError as error:
-                found.append(f"port {settings.port} of {settings.host} cannot be used: {error.strerror}")
+                text = f"port {settings.port} of {settings.host} cannot be used: {error.strerror}"
+                found.append(Finding("problem", text))
     return found
 
 
-def _check_stored(settings: ServerSettings, store: Database) -> list[str]:
-    """What is wrong with the database, and with the files that belong to it."""
-    found: list[str] = []
+def _check_stored(settings: ServerSettings, store: Database) -> list[Finding]:
+    """What is found of the database, and of the files that belong to it."""
+    found: list[Finding] = []
     refuse_unwritable("keys", settings.keys)
     secrets = Keyring.open(settings.keys, create=False) if settings.keys.exists() else None
     store.reached()
@@ -78,15 +80,14 @@ def _check_stored(settings: ServerSettings, store: Database) -> list[str]:
                 if secrets is not None:
                     fit(secrets, connection)
         if store.durable:
-            found.append(f"note: central experiments will be refused: {store.durable}")
+            found.append(Finding("note", f"central experiments will be refused: {store.durable}"))
     tally.check(settings.tally, store)
     if settings.workers > 1 and store.embedded:
-        found.append(f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://...")
+        text = f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://..."
+        found.append(Finding("problem", text))
     if not settings.loopback and not valid:
-        found.append(
-            f"host is {settings.host}, which others can reach, and there is no API key: "
-            "make one with dpbandits key create --role admin NAME"
-        )
+        text = f"host is {settings.host}, which others can reach, and there is no API key: "
+        found.append(Finding("problem", text + "make one with dpbandits key create --role admin NAME"))
     return found
 
 
@@ -159,12 +160,12 @@ class Workers(Multiprocess):
 def serve(settings: ServerSettings) -> None:
     """Serve until the process is told to stop."""
     found = check(settings)
-    wrong = [line for line in found if not line.startswith("note:")]
-    if wrong:
-        raise InputError("serve", f": {wrong[0]}")
+    for one in found:
+        if one.level == "problem":
+            raise InputError("serve", f": {one.text}")
     configure(settings.log_format)
-    for line in found:
-        log.warning(line.removeprefix("note: "))
+    for one in found:
+        log.warning(one.text)
     options: dict[str, Any] = {
         "host": settings.host,
         "port": settings.port,

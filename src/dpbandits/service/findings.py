@@ -1,0 +1,19 @@
+"""What is found when something is looked at: how grave it is, and a text for people, which no program reads."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+__all__ = ["Finding", "Level"]
+
+#: A problem prevents the start of a server. A warning says that an experiment may be going wrong. A note does neither.
+Level = Literal["problem", "warning", "note"]
+
+
+class Finding(NamedTuple):
+    """Something that was found; of an experiment also what it is about, and which arm, if it is one."""
+
+    level: Level
+    text: str
+    about: str = ""
+    arm: str | None = None
