@@ -292,6 +292,8 @@ def test_a_server_on_a_bad_day_is_the_fallback(world: World, mood: str, word: st
     decision = client.decide("shop", otherwise=0, fallback="red")
     assert time.monotonic() - began < 5.0
     assert (decision.arm, decision.silent) == ("red", word)
+    answered = {"garbled": None, "hang": 0, "drip": 0, "cut": 0}
+    assert decision.status == (answered[mood] if mood in answered else int(mood))
     assert not client.report(decision, 1)
     world.server.mood = "well"
     world.wait(client, 1000)

@@ -157,9 +157,10 @@ export class Client {
       const path = `/v1/experiments/${encodeURIComponent(experiment)}/decisions`;
       const [status, answer] = await this.#post(path, JSON.stringify({ decision: id, user, level }), timeout);
       const detail = `${status} ${answer?.detail ?? ""}`;
-      if (!status || status >= 500 || status === 429) return instead("unreachable", detail);
-      if (status === 404) return instead("unknown", detail);
-      if (status !== 200) return instead("refused", detail);
+      const without = (silent: Silence): Decision => ({ ...instead(silent, detail), status });
+      if (!status || status >= 500 || status === 429) return without("unreachable");
+      if (status === 404) return without("unknown");
+      if (status !== 200) return without("refused");
       const { arm, token, curator } = answer ?? {};
       if (answer?.decision !== id || typeof arm !== "string") return instead("unreadable", "not a decision");
       const silently = (silent: Silence): Decision => ({ id, experiment, arm, silent });

@@ -30,9 +30,9 @@ export const mismatch = <T>(value: T): ResolutionDetails<T> =>
   instead(value, "TYPE_MISMATCH", "an experiment is a string flag: its value is the name of an arm");
 
 /** A decision in OpenFeature's words. Over budget the arm is the server's, and there is no error. */
-export function resolution({ id, arm, silent, detail = "" }: Decision, value: string): ResolutionDetails<string> {
+export function resolution({ id, arm, silent, detail = "", status }: Decision, value: string): ResolutionDetails<string> {
   const code = silent && CODES[silent];
-  if (code) return instead(value, silent === "refused" && detail.startsWith("422") ? "INVALID_CONTEXT" : code, `${silent}: ${detail}`);
+  if (code) return instead(value, silent === "refused" && status === 422 ? "INVALID_CONTEXT" : code, `${silent}: ${detail}`);
   const metadata = { decision: id, answered: !silent, ...(silent && { silent }) };
   return { value: arm!, variant: arm!, reason: "SPLIT", flagMetadata: metadata };
 }

@@ -33,6 +33,8 @@ export interface Decision {
   readonly silent: Silence | null;
   /** More about the reason. */
   readonly detail?: string;
+  /** The HTTP status of a server that gave no decision; 0 where none answered. */
+  readonly status?: number;
 }
 
 export interface DecideOptions {

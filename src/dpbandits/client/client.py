@@ -59,7 +59,8 @@ class ClientDecision:
 
     ``silent`` is None if an answer will be sent, and otherwise says why none will. If it is ``budget``, ``cap``,
     ``trust`` or ``curator``, the arm is the server's; if it is ``storage``, ``unreachable``, ``unknown``, ``refused``
-    or ``unreadable``, the arm is the fallback.
+    or ``unreadable``, the arm is the fallback. ``status`` is the HTTP status if the server gave
+    no decision; it is 0 if no server answered.
     """
 
     id: str
@@ -67,6 +68,7 @@ class ClientDecision:
     arm: str | None
     silent: str | None = None
     detail: str = ""
+    status: int | None = None
 
 
 class Client:
@@ -333,7 +335,7 @@ def _read(
     if status != 200:
         away = status == 0 or status >= 500 or status == 429
         word = "unreachable" if away else "unknown" if status == 404 else "refused"
-        return replace(instead, silent=word, detail=f"{status} {said}".strip()), None
+        return replace(instead, silent=word, detail=f"{status} {said}".strip(), status=status), None
     arm = answer.get("arm") if isinstance(answer, dict) else None
     if not isinstance(arm, str) or answer.get("decision") != instead.id:
         return replace(instead, silent="unreadable", detail="this is not a decision"), None

@@ -123,7 +123,7 @@ def _details(decision: ClientDecision, default: str) -> FlagResolutionDetails[st
     """A decision in OpenFeature's words. Over budget the arm is the server's, and there is no error."""
     silent = decision.silent
     if silent in ("storage", "unreachable", "unreadable", "unknown", "refused"):
-        wrong = silent == "refused" and decision.detail.startswith("422")  # the user or the level
+        wrong = silent == "refused" and decision.status == 422  # the user or the level
         code = ErrorCode.INVALID_CONTEXT if wrong else _CODES.get(silent, ErrorCode.GENERAL)
         return _instead(default, code, f"{silent}: {decision.detail}")
     metadata: dict[str, bool | int | float | str] = {"decision": decision.id, "answered": silent is None}
