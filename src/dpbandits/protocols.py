@@ -184,6 +184,13 @@ class Curator(Releases, Protocol):
     def steps(self) -> int:
         """In the local model, devices with exact noise send an integer, in units of 1/steps."""
 
+    @property
+    def mechanism(self) -> str:
+        """In the local model, what devices do with a reward: ``bernoulli``, ``laplace``, ``piecewise``.
+
+        Clients are told this word. It is ``none`` where devices send the reward itself.
+        """
+
     def guarantee(self) -> Guarantee:
         """The promise, made from the same numbers as the noise."""
 

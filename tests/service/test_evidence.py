@@ -11,9 +11,11 @@ import pytest
 from calls import create, decide, folded, read, respond
 from starlette.testclient import TestClient
 
-from dpbandits.curators import interval
+from dpbandits.curators import LocalBernoulli, LocalPiecewise, interval
 from dpbandits.curators.intervals import interval_of_any_stint
-from dpbandits.service.estimates import estimate
+from dpbandits.errors import InputError
+from dpbandits.mechanisms import response_probability
+from dpbandits.service.estimates import _of_held_out, estimate
 from dpbandits.service.evidence import converged
 from dpbandits.service.experiment import Experiment, Settings
 from dpbandits.service.health import findings
@@ -119,6 +121,30 @@ def test_all_traffic_on_one_arm_is_a_warning_only_where_something_else_is_wrong(
         assert found([busy, busy], [500, 500], [500, 0], policy=policy)["collapse"].startswith("note")
     for wrong in ({"used": 0}, {"used": 300}, {"used": 250, "late": 250}):
         assert found([busy | wrong, {}], [500, 0], [500, 0])["collapse"].startswith("warning")
+
+
+@pytest.mark.parametrize("policy", ["ldp-ucb-b", "ldp-ucb-l", "ldp-imed-p"])
+def test_the_mean_of_held_out_users_is_undone_as_their_mechanism_asks(policy: str) -> None:
+    """The responses are as many and as large as they are on average if the mean reward is 1/4."""
+    asked = {"name": "x", "arms": ["a", "b"], "policy": policy, "epsilon": "2", "holdout": 0.5, "baseline": "a"}
+    experiment = Experiment(1, Settings.model_validate(asked))
+    n, mean = 10_000, {"ldp-ucb-b": response_probability(0.25, 2.0), "ldp-ucb-l": 0.25}
+    if policy == "ldp-imed-p":
+        curator = LocalPiecewise.start(2, epsilon=2.0)
+        mean[policy] = curator.offset + curator.slope * 0.25
+    shown = _of_held_out(experiment, [(2.0, n, n * experiment.steps * mean[policy])])
+    assert math.isclose(shown["mean"], 0.25, rel_tol=1e-9)
+    low, high = shown["interval"]
+    assert 0.1 < low < 0.25 < high < 0.4
+
+
+@pytest.mark.parametrize("said", ["none", "shout"])
+def test_a_local_curator_must_say_what_clients_can_do(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    """As one of a user's own may not. It is not guessed from what devices send."""
+    asked = {"name": "x", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1"}
+    monkeypatch.setattr(LocalBernoulli, "mechanism", said)
+    with pytest.raises(InputError, match=f"policy must have a curator whose mechanism is .*, got ldp-ucb-b: '{said}'"):
+        Experiment(1, Settings.model_validate(asked))
 
 
 def test_the_summary_says_it(client: TestClient) -> None:

@@ -16,9 +16,10 @@ from dpbandits.exact import (
     as_float,
 )
 
-__all__ = ["responder"]
+__all__ = ["MECHANISMS", "responder"]
 
-_MECHANISMS: dict[str, Callable[[str, Noise | None], LocalCurator]] = {
+#: What a server may ask for.
+MECHANISMS: dict[str, Callable[[str, Noise | None], LocalCurator]] = {
     "bernoulli": BernoulliCurator,
     "laplace": LaplaceCurator,
     "piecewise": PiecewiseCurator,
@@ -36,9 +37,9 @@ def responder(block: Mapping[str, Any], noise: Noise | None = None) -> Callable[
     True
     """
     mechanism, epsilon, ends = block.get("mechanism"), block.get("epsilon"), block.get("range")
-    make = _MECHANISMS.get(str(mechanism))
+    make = MECHANISMS.get(str(mechanism))
     if make is None:
-        raise InputError("mechanism", f"must be one of {', '.join(_MECHANISMS)}, got {mechanism!r:.80}")
+        raise InputError("mechanism", f"must be one of {', '.join(MECHANISMS)}, got {mechanism!r:.80}")
     if not isinstance(epsilon, str):
         raise InputError("epsilon", f"must be a text such as '0.1' or '1/3', got {epsilon!r:.80}")
     inner = make(epsilon, noise)

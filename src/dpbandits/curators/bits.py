@@ -68,6 +68,8 @@ class BitsAtLevels(AtLevels):
 
     __slots__ = ()
 
+    mechanism = "bernoulli"
+
     def respond(self: Any, reward: float, level: float, rng: Rng) -> float:
         if level <= 0.0:
             return math.nan

@@ -36,6 +36,7 @@ class PerResponse:
     others_stand = True
     counts_ahead = True
     steps = 1
+    mechanism = "none"
 
     def close(self, arm: int, rng: Rng) -> None:
         pass
@@ -123,11 +124,12 @@ class Averaging(PerResponse):
 
 
 class Local(Averaging):
-    """Each device makes a private response of its reward. With the field ``sigmoid`` any real reward is allowed."""
+    """Each device makes a private response of its reward. With the field ``sigmoid`` any real reward is allowed.
+
+    Each curator says by which ``mechanism``.
+    """
 
     __slots__ = ()
-
-    mechanism = "bernoulli"  # what devices do, as clients are told
 
     def bounded(self: _Bounding, reward: float) -> float:
         """The number in [0, 1] that the device makes private."""

@@ -80,6 +80,8 @@ class LocalBernoulli(OneLevel):
 
     __slots__ = ()
 
+    mechanism = "bernoulli"
+
     def respond(self, reward: float, level: float, rng: Rng) -> float:
         return convert_to_bernoulli(self.bounded(reward), self.epsilon, rng)
 

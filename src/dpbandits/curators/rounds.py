@@ -52,6 +52,10 @@ class OneByOne(NamedTuple, Generic[Inner]):
     def steps(self) -> int:
         return self.inner.steps
 
+    @property
+    def mechanism(self) -> str:
+        return self.inner.mechanism
+
     def guarantee(self) -> Guarantee:
         return self.inner.guarantee()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpbandits.client.responder import MECHANISMS
 from dpbandits.service.experiment import NAME
 
 __all__ = ["described"]
@@ -19,7 +20,7 @@ _CURATOR = {
             "type": "object",
             "description": "What a client does with the reward: the mechanism, its exact epsilon, the range.",
             "properties": {
-                "mechanism": {"enum": ["none", "bernoulli", "laplace", "piecewise"]},
+                "mechanism": {"enum": ["none", *MECHANISMS]},
                 "epsilon": {"type": ["string", "null"]},
                 "range": {"type": ["array", "null"], "items": {"type": "number"}},
                 "sigmoid": {"type": "boolean"},

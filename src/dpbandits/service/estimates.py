@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -10,7 +10,8 @@ from sqlalchemy.engine import Connection
 from dpbandits.curators import LocalBernoulli
 from dpbandits.curators.intervals import interval_of_any_stint, noise, spread
 from dpbandits.errors import InputError
-from dpbandits.mechanisms import attenuation, debias
+from dpbandits.exact import rational, window_width
+from dpbandits.mechanisms import attenuation, debias, piecewise_mean, window_probability
 from dpbandits.numerics import GRID, unit
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.state import LiveState
@@ -88,21 +89,50 @@ def holdout(connection: Connection, experiment: Experiment) -> dict[str, Any] | 
     return found | {"estimate": _of_held_out(experiment, of_levels) if of_levels else None}
 
 
+class _Law(NamedTuple):
+    """The responses of a level: their mean is ``offset + slope r`` if the mean reward is r."""
+
+    offset: float
+    slope: float
+    reach: float  # a response divided by the slope is in a range of this width, but for Laplace noise
+    noise: float = 0.0  # the scale of Laplace noise
+
+    @property
+    def weight(self) -> float:
+        """What one response tells: 1 over a bound of its variance; the reach stands for it where nothing is added."""
+        return 1.0 / (0.25 + 2.0 * self.noise**2) if self.noise else 1.0 / self.reach**2
+
+
+def _law(mechanism: str, level: float) -> _Law:
+    if mechanism == "laplace":
+        return _Law(0.0, 1.0, 1.0, 1.0 / level)
+    if mechanism == "bernoulli":
+        slope = attenuation(level)
+        return _Law(0.5 * (1.0 - slope), slope, 1.0 / slope)
+    assert mechanism == "piecewise", mechanism
+    window = float(window_width(rational("epsilon", level)))
+    offset, slope = piecewise_mean(window, window_probability(window, level))
+    return _Law(offset, slope, (1.0 + window / GRID) / slope)
+
+
 def _of_held_out(experiment: Experiment, groups: list[tuple[float, int, float]]) -> dict[str, Any]:
     """The mean of their responses, those of each level with the weight of what one of them tells.
 
-    ``groups`` has the level, the number and the sum of the responses. A bit has no other error than its own chance.
+    ``groups`` has the level, the number and the sum of the responses. A bit, and a response of the piecewise mechanism,
+    has no other error than its own chance.
     """
-    bits = experiment.mechanism == "bernoulli"
     weight, total, variance, squares, largest = 0.0, 0.0, 0.0, 0.0, 0.0
     for level, n, summed in groups:
-        slope = attenuation(level) if bits else 1.0
-        each = slope * slope if bits else 1.0 / (0.25 + 2.0 / level**2)
+        law = _law(experiment.mechanism, level)
+        each = law.weight
         weight += n * each
-        total += n * each * (debias(summed / n, slope) if bits else summed / (n * experiment.steps))
-        variance += n * (each / slope) ** 2 / 4.0
-        squares, largest = squares + n * (each / level) ** 2, max(largest, each / level)
-    half = spread(variance, MISSED) if bits else spread(variance, MISSED / 2.0) + noise(squares, largest, MISSED / 2.0)
+        total += n * each * (summed / (n * experiment.steps) - law.offset) / law.slope
+        variance += n * (each * law.reach) ** 2 / 4.0
+        squares, largest = squares + n * (each * law.noise) ** 2, max(largest, each * law.noise)
+    if largest:
+        half = spread(variance, MISSED / 2.0) + noise(squares, largest, MISSED / 2.0)
+    else:
+        half = spread(variance, MISSED)
     mean = total / weight
     return _estimated(
         experiment, mean, (unit(mean - half / weight), unit(mean + half / weight)), sum(n for _, n, _ in groups)

@@ -24,6 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from dpbandits.bounds.levels import best_epsilon_min
+from dpbandits.client.responder import MECHANISMS
 from dpbandits.environments.levels import Levels
 from dpbandits.errors import InputError
 from dpbandits.exact import rational
@@ -158,8 +159,7 @@ class Experiment:
         self.shadow = asked.mode == "shadow"
         self.by_stint = self.policy.curator.by_stint
         self.special = bool(self.floor or self.burn_in or self.holdout or self.shadow or self.paused)
-        by_steps = "bernoulli" if self.steps == 1 else "laplace"  # for a curator of one's own that does not say
-        self.mechanism = getattr(self.policy.curator, "mechanism", by_steps) if self.local else "none"
+        self.mechanism = _mechanism(self.policy) if self.local else "none"
         self.range = (asked.reward.low, asked.reward.high) if asked.reward.kind == "bounded" else None
         self.arms_json = [json.dumps(arm) for arm in self.arms]
         self.deadline = (-1, "")  # that was shown last: when a decision was made, and by when a response must come
@@ -308,6 +308,17 @@ def _policy(asked: Settings, arms: int, levels: list[Fraction] | None, own: Coll
     if least is not None and levels is not None and highest < least:
         raise InputError("epsilon_min", f"must be a level that some users have, at most {highest:g}, got {least:g}")
     return policy
+
+
+def _mechanism(policy: Policy) -> str:
+    """What clients are told to do with a reward, as the curator says."""
+    said = getattr(policy.curator, "mechanism", None)
+    if said not in MECHANISMS:
+        known = ", ".join(MECHANISMS)
+        raise InputError(
+            "policy", f"must have a curator whose mechanism is one of {known}, got {policy.name}: {said!r}"
+        )
+    return str(said)
 
 
 def _unbounded(policy: Policy) -> str:
