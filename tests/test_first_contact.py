@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import warnings
@@ -392,6 +393,9 @@ def test_names_are_escaped_in_notebooks() -> None:
     assert "<script>" not in trace._repr_html_()
     assert "<script>" not in dp.compare([trace])._repr_html_()
     assert "<script>" not in dp.Session("ucb1", arms=["<script>", "b"])._repr_html_()
+    policy = dataclasses.replace(dp.policies.ldp_ucb_b(arms=2, epsilon=1.0), name="<b>")
+    assert "&lt;b&gt;" in policy._repr_html_()
+    assert "<b>" not in policy._repr_html_()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,8 @@
-"""How values show themselves: a few lines in a terminal, and a small card with a curve in a notebook."""
+"""How values show themselves: a few lines in a terminal, and a small card with a curve in a notebook.
+
+HTML is made of plain strings here: this is below the extras, and a template engine may not be installed. So every text
+goes through ``html.escape``, and what is not a text is a number that is formatted here.
+"""
 
 from __future__ import annotations
 

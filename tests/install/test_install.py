@@ -42,7 +42,7 @@ def test_the_extra_of_the_readme_suffices_for_its_commands() -> None:
     first, *others = re.findall(r"pip install '\.\[(\w+)\]'", text)
     assert {"joblib", "jinja2", "matplotlib", "pandas", "pyarrow"} <= _packages(first)
     assert set(others) <= {"service"}, "an extra for which this test has no commands"
-    assert {"fastapi", "uvicorn", "sqlalchemy", "alembic"} <= _packages("service")
+    assert {"fastapi", "uvicorn", "sqlalchemy", "alembic", "jinja2"} <= _packages("service")
 
 
 def test_the_demo_does_not_install_everything() -> None:

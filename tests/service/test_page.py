@@ -19,6 +19,7 @@ from dpbandits.service.forecast import OfLevels, answer
 from dpbandits.service.page import BUILT, Files
 from dpbandits.service.planner import Planner
 from dpbandits.service.problems import Refusal
+from dpbandits.service.reference import reference
 
 MOST = 60_000  # bytes of the page, compressed, without the demo
 needs_page = pytest.mark.skipif(not (BUILT / "index.html").exists(), reason="the page is not built: make web")
@@ -70,6 +71,21 @@ def test_without_a_built_page_a_paragraph_says_how_to_build_it(tmp_path: Path) -
         assert b"make web" in found.content
         assert found.code == 200
     assert files.find("/assets/x.js") is None
+
+
+def test_every_text_of_the_description_of_the_api_is_escaped() -> None:
+    mark = "<i>"
+    schema = {"type": "object", "properties": {mark: {"type": mark, "default": mark, "description": mark}}}
+    operation = {
+        "summary": mark,
+        "tags": ["results"],
+        "parameters": [{"name": mark, "schema": {"enum": [mark]}, "description": mark}],
+        "requestBody": {"content": {"application/json": {"schema": schema}}},
+        "responses": {"200": {"description": mark}},
+    }
+    page = reference({"info": {"title": mark, "version": mark}, "paths": {f"/{mark}": {"get": operation}}})
+    assert mark not in page
+    assert page.count("&lt;i&gt;") == 13
 
 
 def test_the_description_of_the_api_fetches_nothing(embedded: TestClient) -> None:

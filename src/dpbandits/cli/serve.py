@@ -15,7 +15,10 @@ from dpbandits.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     from dpbandits.service.settings import ServerSettings
 
-NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "alembic", "msgspec", "structlog", "prometheus_client", "cryptography")
+NEEDED = (
+    "fastapi", "uvicorn", "sqlalchemy", "alembic", "msgspec", "structlog", "prometheus_client",
+    "cryptography", "jinja2",
+)  # fmt: skip
 
 store_option = click.option(
     "--store", help="sqlite:///FILE, or postgresql://USER@HOST/NAME.  [default: sqlite:///dpbandits.db]"

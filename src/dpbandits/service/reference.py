@@ -6,35 +6,20 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator
-from html import escape
-from typing import Any
+from importlib import resources
+from typing import Any, NamedTuple
+
+import jinja2
+from markupsafe import Markup
 
 __all__ = ["POLICY", "reference"]
 
 Schema = dict[str, Any]
 
-STYLE = """
-:root { color-scheme: light dark; --line: light-dark(#e1e4ea, #2c3240); --quiet: light-dark(#586174, #a0a9bb);
-  --page: light-dark(#f5f6f8, #12151c); --card: light-dark(#fff, #1b1f29); --ink: light-dark(#1c2230, #e6e9f0);
-  --accent: light-dark(#3b4bc8, #8f9cff); }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 56rem; background: var(--page); color: var(--ink);
-  font: 16px/1.5 system-ui, sans-serif; }
-a { color: var(--accent); }
-section > h2 { margin: 2.5rem 0 0.5rem; }
-article { margin: 0.75rem 0; padding: 0.75rem 1rem; background: var(--card); border: 1px solid var(--line);
-  border-radius: 0.5rem; }
-h3 { margin: 0; font-size: 1rem; font-weight: 400; overflow-wrap: anywhere; }
-h3 b { color: var(--accent); }
-h4 { margin: 0.75rem 0 0.25rem; font-size: 0.9rem; }
-p { margin: 0.25rem 0; }
-dl { margin: 0; }
-dt { margin-top: 0.4rem; overflow-wrap: anywhere; }
-dd { margin: 0 0 0 1rem; color: var(--quiet); }
-dt small, p small { color: var(--quiet); }
-code { font-size: 0.92em; }
-pre { padding: 0.75rem; overflow-x: auto; background: var(--page); border-radius: 0.4rem; }
-"""
+_FOLDER = resources.files("dpbandits.service").joinpath("templates")
+STYLE = _FOLDER.joinpath("reference.css").read_text(encoding="utf-8")
+_ENGINE = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+_TEMPLATE = _ENGINE.from_string(_FOLDER.joinpath("reference.html.j2").read_text(encoding="utf-8"))
 
 #: A browser that reads the page may load nothing, but this style.
 POLICY = (
@@ -57,6 +42,26 @@ BOUNDS = {
 }
 
 
+class Field(NamedTuple):
+    """A parameter, or a field of a body: its name, what it may be in words, and what it is for."""
+
+    name: str
+    words: str
+    description: str
+
+
+class Operation(NamedTuple):
+    """An address, what it takes and what it answers."""
+
+    method: str
+    path: str
+    summary: str
+    parameters: list[Field]
+    body: list[Field]
+    many: bool  # whether the body may be a list of such objects
+    answers: dict[str, Any]  # by status, but for those that every operation may answer
+
+
 def reference(document: dict[str, Any]) -> str:
     """The page for a document.
 
@@ -67,28 +72,12 @@ def reference(document: dict[str, Any]) -> str:
     >>> "<b>GET</b> <code>/v1/x</code>" in page, "whole number, at least 1, optional" in page
     (True, True)
     """
-    tags: dict[str, list[str]] = {tag: [] for tag in ORDER}
+    tags: dict[str, list[Operation]] = {tag: [] for tag in ORDER}
     every = [(path, *one) for path, operations in document["paths"].items() for one in operations.items()]
     problems = _in_all([operation["responses"] for *_, operation in every])
     for path, method, operation in every:
-        tags[operation["tags"][0]].append("".join(_operation(document, method, path, operation, problems)))
-    links = ", ".join(f'<a href="#{tag}">{tag}</a>' for tag in tags)
-    parts = "".join(
-        f'<section id="{tag}"><h2>{tag.capitalize()}</h2>{"".join(of)}</section>' for tag, of in tags.items()
-    )
-    info = document["info"]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        '<meta name="description" content="Every address of this server, what it takes, and what it answers.">'
-        f"<title>The API of {escape(info['title'])}</title><style>{STYLE}</style></head><body><main>"
-        f"<h1>The API of {escape(info['title'])}</h1><p>Version {escape(info['version'])}: {links}. For programs: "
-        '<a href="openapi.json">openapi.json</a> (OpenAPI). <a href="./">The page with all experiments</a>.</p>'
-        "<p>Bodies and answers are JSON. Where the server has keys, each request needs the header "
-        "<code>Authorization: Bearer KEY</code>. What is refused is answered by a problem document (RFC 9457): "
-        "<code>status</code>, <code>detail</code> in words, and <code>parameter</code>, the field that is wrong. "
-        f"Any request may be answered: {_codes(problems)}.</p>"
-        f"{parts}</main></body></html>"
-    )
+        tags[operation["tags"][0]].append(_operation(document, method, path, operation, problems))
+    return _TEMPLATE.render(info=document["info"], style=Markup(STYLE), tags=tags, problems=problems)
 
 
 def _in_all(answers: list[dict[str, Any]]) -> dict[str, Any]:
@@ -97,31 +86,23 @@ def _in_all(answers: list[dict[str, Any]]) -> dict[str, Any]:
     return {code: one for code, one in first.items() if int(code) >= 400 and all(code in found for found in answers)}
 
 
-def _codes(answers: dict[str, Any]) -> str:
-    return "; ".join(f"<code>{code}</code> {escape(one['description'])}" for code, one in answers.items())
-
-
 def _operation(
     document: dict[str, Any], method: str, path: str, operation: dict[str, Any], problems: dict[str, Any]
-) -> Iterator[str]:
-    yield f"<article><h3><b>{method.upper()}</b> <code>{escape(path)}</code></h3><p>{escape(operation['summary'])}.</p>"
+) -> Operation:
     asked = [
         _field(one["name"], _resolved(document, one["schema"]), bool(one.get("required")), one.get("description", ""))
         for one in operation.get("parameters", [])
     ]
-    if asked:
-        yield f"<h4>Parameters</h4><dl>{''.join(asked)}</dl>"
-    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-    if body:
-        body = _resolved(document, body)
-        one_of = [_resolved(document, one) for one in body.get("anyOf", [body])]
-        many = " or a list of such objects" if any(one.get("type") == "array" for one in one_of) else ""
-        yield f"<h4>Body: an object{many}</h4><dl>{''.join(_fields(document, one_of[0]))}</dl>"
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    body = _resolved(document, body)
+    one_of = [_resolved(document, one) for one in body.get("anyOf", [body])]
+    many = any(one.get("type") == "array" for one in one_of)
     own = {code: one for code, one in operation["responses"].items() if code not in problems}
-    yield f"<p><small>Answers: {_codes(own)}.</small></p></article>"
+    sent = list(_fields(document, one_of[0]))
+    return Operation(method.upper(), path, operation["summary"], asked, sent, many, own)
 
 
-def _fields(document: dict[str, Any], schema: Schema, before: str = "") -> Iterator[str]:
+def _fields(document: dict[str, Any], schema: Schema, before: str = "") -> Iterator[Field]:
     """The fields of an object, and of the objects in it."""
     for name, found in schema.get("properties", {}).items():
         inner = _resolved(document, found)
@@ -132,11 +113,10 @@ def _fields(document: dict[str, Any], schema: Schema, before: str = "") -> Itera
             yield _field(before + name, inner, needed, inner.get("description", ""))
 
 
-def _field(name: str, schema: Schema, required: bool, description: str) -> str:
+def _field(name: str, schema: Schema, required: bool, description: str) -> Field:
     default = schema.get("default")
     when = "required" if required else "optional" if default is None else f"{_plain(default)} unless given"
-    words = escape(f"{_kind(schema)}, {when}")
-    return f"<dt><code>{escape(name)}</code> <small>{words}</small></dt><dd>{escape(description)}</dd>"
+    return Field(name, f"{_kind(schema)}, {when}", description)
 
 
 def _kind(schema: Schema) -> str:

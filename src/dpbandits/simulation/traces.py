@@ -97,6 +97,7 @@ class Traces(dict[str, Trace]):
         )
 
     def _repr_html_(self) -> str:
+        # Plain strings, each cell escaped: without extras there may be no template engine.
         head = "".join(f"<th>{html.escape(column)}</th>" for column in (*COLUMNS, "regret over time"))
         body = []
         for row, trace in zip(self.rows(), self.values(), strict=True):
