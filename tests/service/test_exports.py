@@ -16,9 +16,9 @@ from calls import create, decide, read, served
 from starlette.testclient import TestClient
 
 from dpbandits.service import access, export
-from dpbandits.service.control import _csv, _shown
 from dpbandits.service.export import pages
 from dpbandits.service.problems import Refusal
+from dpbandits.service.reading import _csv, _shown
 from dpbandits.service.service import EXPORTS
 
 
@@ -53,7 +53,7 @@ def test_a_few_exports_are_made_at_the_same_time(embedded: TestClient, monkeypat
             running -= 1
         return export.as_parquet(pages)
 
-    monkeypatch.setattr("dpbandits.service.control.as_parquet", slow)
+    monkeypatch.setattr("dpbandits.service.reading.as_parquet", slow)
     with ThreadPoolExecutor(5) as threads:
         found = list(threads.map(lambda _: embedded.get("/v1/experiments/shop/export.parquet"), range(5)))
     assert [pq.read_table(io.BytesIO(one.content)).num_rows for one in found] == [3] * 5
