@@ -9,7 +9,7 @@ from functools import lru_cache
 from scipy.optimize import brentq
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, LongRun, theorem
-from dpbandits.bounds.divergences import d_eps, kl_across
+from dpbandits.bounds.divergences import above_mean, d_eps, towards_best
 from dpbandits.bounds.problem import Problem
 from dpbandits.checks import positive
 from dpbandits.errors import InputError
@@ -370,7 +370,7 @@ def _enough(mean: float, gap: float, epsilon: float, alpha: float, log: float) -
 
     def lack(log_n: float) -> float:
         n = math.exp(log_n)
-        room = _towards_best(mean, gap, alpha * log / n) - _above_mean(mean, gap, log / n)
+        room = towards_best(mean, gap, alpha * log / n) - above_mean(mean, gap, log / n)
         return (1.0 + alpha) * log - room * gap * epsilon * n
 
     low = high = math.log(log) - 10.0
@@ -379,25 +379,3 @@ def _enough(mean: float, gap: float, epsilon: float, alpha: float, log: float) -
     if low == high:
         return math.exp(low)
     return math.exp(float(brentq(lack, low, high, xtol=1e-12)))
-
-
-def _towards_best(mean: float, gap: float, budget: float) -> float:
-    """The c in [0, 1] with kl(mean + c gap, mean + gap) = budget; 0 if kl(mean, mean + gap) is at most the budget."""
-    if mean + gap >= 1.0:
-        return 1.0
-
-    def excess(c: float) -> float:
-        return kl_across(mean + c * gap, (1.0 - c) * gap) - budget
-
-    return float(brentq(excess, 0.0, 1.0, xtol=1e-14)) if excess(0.0) > 0.0 else 0.0
-
-
-def _above_mean(mean: float, gap: float, budget: float) -> float:
-    """The c in [0, 1] with kl(mean + c gap, mean) = budget; 1 if kl(mean + gap, mean) is at most the budget."""
-    if mean <= 0.0:
-        return 0.0
-
-    def excess(c: float) -> float:
-        return kl_across(1.0 - mean - c * gap, c * gap) - budget
-
-    return float(brentq(excess, 0.0, 1.0, xtol=1e-14)) if excess(1.0) > 0.0 else 1.0

@@ -15,12 +15,14 @@ from dpbandits.types import Floats
 
 __all__ = [
     "Law",
+    "above_mean",
     "d_eps",
     "d_inf",
     "gaussian_d_inf",
     "gaussian_t_inf",
     "kl_across",
     "t_inf",
+    "towards_best",
 ]
 
 
@@ -128,6 +130,28 @@ def gaussian_t_inf(gap: float, sd: float) -> float:
     0.197413
     """
     return math.erf(gap / (2.0 * math.sqrt(2.0) * sd))
+
+
+def towards_best(mean: float, gap: float, budget: float) -> float:
+    """The c in [0, 1] with kl(mean + c gap, mean + gap) = budget; 0 if kl(mean, mean + gap) is at most the budget."""
+    if mean + gap >= 1.0:
+        return 1.0
+
+    def excess(c: float) -> float:
+        return kl_across(mean + c * gap, (1.0 - c) * gap) - budget
+
+    return float(brentq(excess, 0.0, 1.0, xtol=1e-14)) if excess(0.0) > 0.0 else 0.0
+
+
+def above_mean(mean: float, gap: float, budget: float) -> float:
+    """The c in [0, 1] with kl(mean + c gap, mean) = budget; 1 if kl(mean + gap, mean) is at most the budget."""
+    if mean <= 0.0:
+        return 0.0
+
+    def excess(c: float) -> float:
+        return kl_across(1.0 - mean - c * gap, c * gap) - budget
+
+    return float(brentq(excess, 0.0, 1.0, xtol=1e-14)) if excess(1.0) > 0.0 else 1.0
 
 
 def _arrays(law: Law) -> tuple[Floats, Floats]:
