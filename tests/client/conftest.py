@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from javascript import build
-from servers import Server, Zygote
+from servers import server, zygote
 
-
-@pytest.fixture(scope="session")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def server(zygote: Zygote, tmp_path: Path) -> Iterator[Server]:
-    made = Server(zygote, tmp_path, f"sqlite:///{tmp_path}/test.db")
-    made.start()
-    yield made
-    made.stop()
+__all__ = ["built", "server", "zygote"]
 
 
 @pytest.fixture(scope="session")

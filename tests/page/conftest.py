@@ -10,9 +10,11 @@ import pytest
 from browsing import chromium
 from looking import Visit
 from playwright.sync_api import Browser
-from servers import Server, Zygote
+from servers import Server, Zygote, zygote
 
 from dpbandits.service.page import BUILT
+
+__all__ = ["zygote"]
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +22,6 @@ def browser() -> Iterator[Browser]:
     assert (BUILT / "index.html").exists(), "the page is not built: run make web"
     with chromium() as opened:
         yield opened
-
-
-@pytest.fixture(scope="session")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.stop()
 
 
 @pytest.fixture(scope="module")

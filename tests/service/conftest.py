@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 from postgres import Postgres
+from servers import server, zygote
 from starlette.testclient import TestClient
 
 from dpbandits.service import app
+
+__all__ = ["server", "zygote"]
 
 Client = TestClient
 Open = Callable[..., TestClient]

@@ -11,9 +11,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
 from postgres import free_port
 
 
@@ -145,3 +147,20 @@ def call(port: int, method: str, path: str, body: Any = None) -> tuple[int, Any]
         return answer.status, json.loads(text) if "json" in kind else text.decode(errors="replace")
     finally:
         connection.close()
+
+
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    """For the ``conftest`` of each folder that starts servers."""
+    made = Zygote()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def server(zygote: Zygote, tmp_path: Path) -> Iterator[Server]:
+    """A server on an empty SQLite database, for a test."""
+    made = Server(zygote, tmp_path, f"sqlite:///{tmp_path}/test.db")
+    made.start()
+    yield made
+    made.stop()

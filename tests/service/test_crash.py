@@ -13,7 +13,6 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,13 +27,6 @@ from dpbandits.service.settings import ServerSettings
 KILLS = int(os.environ.get("DPBANDITS_KILLS", "50"))
 EXPERIMENTS = {"local": "ldp-ucb-b", "stints": "adap-ucb", "counter": "dp-ucb-bound"}
 CLIENTS = 6
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.stop()
 
 
 @dataclass

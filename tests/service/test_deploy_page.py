@@ -10,34 +10,17 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from postgres import Postgres
-from servers import Server, Workers, Zygote
+from servers import Server, Workers
 
 from dpbandits.policies import lookup
 from dpbandits.service.experiment import Experiment
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def server(zygote: Zygote, tmp_path: Path) -> Iterator[Server]:
-    made = Server(zygote, tmp_path, f"sqlite:///{tmp_path}/test.db")
-    made.start()
-    yield made
-    made.stop()
 
 
 def typed(script: str, server: Server | Workers) -> list[Any]:

@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +41,6 @@ from dpbandits.service.tables import METADATA, states
 
 Command = Callable[..., tuple[int, str, str]]
 Open = Callable[..., TestClient]
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.stop()
 
 
 def test_flags_go_before_the_environment_and_that_before_the_file(
@@ -404,45 +397,35 @@ def test_time_goes_on_when_the_clock_is_set_back(serve: Open, tmp_path: Path) ->
     assert respond(client, decide(client)["token"], 1) == "accepted"
 
 
-def test_a_full_disk(zygote: Zygote, tmp_path: Path) -> None:
+def test_a_full_disk(server: Server) -> None:
     """Nothing is acknowledged that is not stored, and it goes on by itself when there is room again."""
-    server = Server(zygote, tmp_path, f"sqlite:///{tmp_path}/test.db")
-    server.start()
-    try:
-        asked = {"name": "shop", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1"}
-        assert server.call("POST", "/v1/experiments", asked)[0] == 201
-        token = server.call("POST", "/v1/experiments/shop/decisions", {})[1]["token"]
-        unlimited = resource.RLIM_INFINITY
-        resource.prlimit(server.process, resource.RLIMIT_FSIZE, (100, unlimited))
-        assert server.call("POST", "/v1/responses", {"token": token, "response": 1})[0] == 503
-        assert server.call("POST", "/v1/experiments/shop/decisions", {})[0] == 503
-        assert server.call("GET", "/readyz")[0] == 503
-        assert server.call("GET", "/livez")[0] == 200
-        resource.prlimit(server.process, resource.RLIMIT_FSIZE, (unlimited, unlimited))
-        assert server.call("POST", "/v1/responses", {"token": token, "response": 1})[1] == {"status": "accepted"}
-        assert server.call("GET", "/readyz")[0] == 200
-        summary = server.call("GET", "/v1/experiments/shop/summary")[1]
-        assert summary["decisions"] == summary["responses"]["used"] == 1
-    finally:
-        server.stop()
+    asked = {"name": "shop", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1"}
+    assert server.call("POST", "/v1/experiments", asked)[0] == 201
+    token = server.call("POST", "/v1/experiments/shop/decisions", {})[1]["token"]
+    unlimited = resource.RLIM_INFINITY
+    resource.prlimit(server.process, resource.RLIMIT_FSIZE, (100, unlimited))
+    assert server.call("POST", "/v1/responses", {"token": token, "response": 1})[0] == 503
+    assert server.call("POST", "/v1/experiments/shop/decisions", {})[0] == 503
+    assert server.call("GET", "/readyz")[0] == 503
+    assert server.call("GET", "/livez")[0] == 200
+    resource.prlimit(server.process, resource.RLIMIT_FSIZE, (unlimited, unlimited))
+    assert server.call("POST", "/v1/responses", {"token": token, "response": 1})[1] == {"status": "accepted"}
+    assert server.call("GET", "/readyz")[0] == 200
+    summary = server.call("GET", "/v1/experiments/shop/summary")[1]
+    assert summary["decisions"] == summary["responses"]["used"] == 1
 
 
-def test_a_lost_sqlite_file(zygote: Zygote, tmp_path: Path) -> None:
-    server = Server(zygote, tmp_path, f"sqlite:///{tmp_path}/test.db")
-    server.start()
-    try:
-        asked = {"name": "shop", "arms": ["a", "b"], "policy": "adap-ucb", "epsilon": "1"}
-        assert server.call("POST", "/v1/experiments", asked)[0] == 201
-        os.rename(tmp_path / "test.db", tmp_path / "away")
-        assert server.call("POST", "/v1/experiments/shop/decisions", {})[0] == 503
-        assert not (tmp_path / "test.db").exists()
-        os.rename(tmp_path / "away", tmp_path / "test.db")
-        assert server.call("POST", "/v1/experiments/shop/decisions", {})[0] == 200
-        shutil.copy(tmp_path / "test.db", tmp_path / "copy")
-        os.rename(tmp_path / "copy", tmp_path / "test.db")  # another file in its place: it may be an old copy
-        assert server.call("POST", "/v1/experiments/shop/decisions", {})[0] == 503
-    finally:
-        server.stop()
+def test_a_lost_sqlite_file(server: Server, tmp_path: Path) -> None:
+    asked = {"name": "shop", "arms": ["a", "b"], "policy": "adap-ucb", "epsilon": "1"}
+    assert server.call("POST", "/v1/experiments", asked)[0] == 201
+    os.rename(tmp_path / "test.db", tmp_path / "away")
+    assert server.call("POST", "/v1/experiments/shop/decisions", {})[0] == 503
+    assert not (tmp_path / "test.db").exists()
+    os.rename(tmp_path / "away", tmp_path / "test.db")
+    assert server.call("POST", "/v1/experiments/shop/decisions", {})[0] == 200
+    shutil.copy(tmp_path / "test.db", tmp_path / "copy")
+    os.rename(tmp_path / "copy", tmp_path / "test.db")  # another file in its place: it may be an old copy
+    assert server.call("POST", "/v1/experiments/shop/decisions", {})[0] == 503
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ import json
 import math
 import random
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,6 @@ PAIRS = 10  # experiments for each policy: 2 * 10 * 1000 users
 
 #: The means differ by more than this many standard errors with probability below 1e-5, by the normal approximation.
 DEVIATIONS = 4.5
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    made = Zygote()
-    yield made
-    made.stop()
 
 
 def played(port: int, name: str, policy: str, seed: int) -> float:

@@ -15,6 +15,17 @@ def _counts(*names: str) -> list[sa.Column[int]]:
     return [sa.Column(name, _big, nullable=False, server_default="0") for name in names]
 
 
+def _decided() -> list[sa.Column[int]]:
+    """What was decided, and when: a decision has it, and so has its answer, from the token."""
+    return [
+        sa.Column("arm", sa.Integer, nullable=False),
+        sa.Column("stint", _big, nullable=False),
+        sa.Column("kind", sa.Integer, nullable=False),
+        sa.Column("level", sa.Integer, nullable=False),  # -1: no response is taken
+        sa.Column("made", _big, nullable=False),
+    ]
+
+
 experiments = sa.Table(
     "experiments",
     METADATA,
@@ -48,11 +59,7 @@ decisions = sa.Table(
     sa.Column("first", sa.Integer, primary_key=True, autoincrement=False),  # of the items of a lease in this row
     sa.Column("items", sa.Integer, nullable=False),
     sa.Column("lease", sa.Integer, nullable=False),  # items asked for; 0 is a single decision
-    sa.Column("arm", sa.Integer, nullable=False),
-    sa.Column("stint", _big, nullable=False),
-    sa.Column("kind", sa.Integer, nullable=False),
-    sa.Column("level", sa.Integer, nullable=False),  # -1: no response is taken
-    sa.Column("made", _big, nullable=False),
+    *_decided(),
     sa.Column("version", _big, nullable=False),
     sa.Column("propensity", sa.Float),
     sa.Column("person", sa.LargeBinary),  # the pseudonym of the user
@@ -67,11 +74,7 @@ answers = sa.Table(
     sa.Column("experiment", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("decision", sa.Text, primary_key=True),
     sa.Column("item", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("arm", sa.Integer, nullable=False),
-    sa.Column("stint", _big, nullable=False),
-    sa.Column("kind", sa.Integer, nullable=False),
-    sa.Column("level", sa.Integer, nullable=False),
-    sa.Column("made", _big, nullable=False),
+    *_decided(),
     sa.Column("received", _big, nullable=False),
     sa.Column("outcome", sa.Text, nullable=False),  # used, apart, late, refused; waiting until it is folded
     sa.Column("response", _big),  # what a device sent; never a reward
