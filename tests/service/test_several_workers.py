@@ -196,3 +196,13 @@ def test_a_response_to_an_arm_that_another_worker_has_just_added_is_taken(serve:
     assert one.patch("/v1/experiments/shop", json={"add_arm": "new"}).status_code == 200
     found = {made["arm"]: made["token"] for made in (decide(one) for _ in range(50))}
     assert respond(two, found["new"], 1) == "accepted"
+
+
+def test_one_experiment_is_shown_as_another_worker_has_just_changed_it(serve: Open, postgres: Postgres) -> None:
+    store = postgres.database()
+    one, two = serve(store), serve(store)
+    create(one)
+    assert two.get("/v1/experiments/shop").json()["status"] == "running"
+    for what, status in ((":stop", "stopped"), (":archive", "archived")):
+        assert one.post(f"/v1/experiments/shop{what}").status_code == 200
+        assert two.get("/v1/experiments/shop").json()["status"] == status

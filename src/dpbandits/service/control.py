@@ -77,15 +77,15 @@ def _experiments(api: FastAPI, service: Service) -> None:
 
     @api.get("/v1/experiments", summary="All experiments", tags=["experiments"])
     async def all_of_them(archived: bool = False) -> dict[str, Any]:
-        if not service.store.embedded:
-            await service.look_again()
+        await service.look_again()
         found = sorted(service.names.values(), key=lambda run: run.experiment.created)
         shown = [run.experiment.to_json() for run in found if archived or run.experiment.status != "archived"]
         return {"experiments": shown}
 
     @api.get(ONE, summary="One experiment", tags=["experiments"])
     async def one(name: Name) -> dict[str, Any]:
-        return (await service.look_up(name)).experiment.to_json()
+        await service.look_again()
+        return service.find(name).experiment.to_json()
 
     @api.patch(ONE, summary="Pause, resume, pause an arm, add an arm", tags=["experiments"])
     async def change(name: Name, asked: Change, request: Request) -> dict[str, Any]:

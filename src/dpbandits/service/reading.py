@@ -58,8 +58,7 @@ def reading(api: FastAPI, service: Service) -> None:
 def _overviews(api: FastAPI, service: Service) -> None:
     @api.get("/v1/overview", summary="All experiments at a glance, with leader and health", tags=["results"])
     async def overview(archived: bool = False) -> dict[str, Any]:
-        if not service.store.embedded:
-            await service.look_again()
+        await service.look_again()
         numbers = {
             run.experiment.name: run.experiment.id
             for run in sorted(service.names.values(), key=lambda run: -run.experiment.created)

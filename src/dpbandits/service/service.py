@@ -338,14 +338,15 @@ class Service:
 
     async def look_up(self, name: str) -> LiveRun:
         """The experiment of this name, which another worker may just have made."""
-        if name not in self.names and name not in self.aside.values() and not self.store.embedded:
+        if name not in self.names and name not in self.aside.values():
             await self.look_again()
         return self.find(name)
 
     async def look_again(self) -> None:
         """Read the experiments that other workers have made or changed, for one request at a time."""
-        async with self._looking:
-            await asyncio.to_thread(self._load_new)
+        if not self.store.embedded:  # where there are other workers
+            async with self._looking:
+                await asyncio.to_thread(self._load_new)
 
     async def look_for_tokens(self) -> None:
         """Read the token keys, too, that others have made: without them nobody knows whose a token is."""
