@@ -132,3 +132,13 @@ def test_what_is_kept_of_held_out_users(embedded: TestClient, policy: str) -> No
         ((_, _, decisions, responses, total),) = connection.execute(sa.text("select * from held_out")).all()
     assert (decisions, responses) == (8, 8)
     assert total == (0 if policy == "adap-ucb" else 8 * 12_345)
+
+
+def test_a_name_that_a_decision_of_a_lease_has_is_taken_from_nobody(embedded: TestClient) -> None:
+    create(embedded)
+    leased = [one["decision"] for one in decide(embedded, decision="a", count=2)["decisions"]]
+    for name in (*leased, "a.b.10", ".0"):
+        answer = embedded.post("/v1/experiments/shop/decisions", json={"decision": name})
+        assert (answer.status_code, answer.json()["parameter"]) == (422, "decision")
+    for name in ("a.1b", "a-1", "1", "1.5a"):
+        decide(embedded, decision=name)

@@ -32,6 +32,9 @@ CODES = {"accepted": 200, "duplicate": 200, "conflict": 409, "late": 410, "unkno
 #: The field in a message of msgspec: where a value is wrong, or one that is not known. Other messages name types.
 FIELD = re.compile(r"(?:at `\$\.|unknown field `)([^`]+)`$")
 
+#: How the names of the decisions of a lease end, and so no other name.
+OF_A_LEASE = re.compile(r"\.[0-9]+$")
+
 #: What msgspec raises where a body is no JSON, or nothing that Python can hold.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -85,6 +88,8 @@ async def decide(service: Service, name: str, body: bytes) -> bytes:
         raise Refusal(400, f"the body must be a JSON object: {error!s:.{QUOTED}}") from None
     if asked.decision is not None and DECISION.fullmatch(asked.decision) is None:
         raise InputError("decision", "must be 1 to 200 letters, digits or ._:=~- signs")
+    if asked.decision is not None and OF_A_LEASE.search(asked.decision) is not None:
+        raise InputError("decision", f"must not end in a dot and digits, as those of a lease do, got {asked.decision}")
     if asked.count is not None and not 1 <= asked.count <= MOST:
         raise InputError("count", f"must be from 1 to {MOST}, got {asked.count}")
     if asked.user is not None and not 0 < len(asked.user) <= 200:
