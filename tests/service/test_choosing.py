@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import random
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,15 @@ def test_a_lease_goes_on_with_the_policy_after_the_burn_in(client: TestClient, p
     create(client, policy=policy, burn_in=10)
     made = [one["propensity"] for one in decide(client, count=1000)["decisions"]]
     assert made == pytest.approx([1 / 3] * 10 + [1.0] * 990)
+
+
+def test_so_many_decisions_are_by_chance_as_burn_in_says_whoever_is_held_out(client: TestClient) -> None:
+    create(client, burn_in=100, holdout=0.5, baseline="red")
+    for count in (150, 150, 150):  # fewer than 100 of 450 are not held out with probability 3e-34
+        decide(client, count=count)
+        folded(client)
+    rows = csv.DictReader(io.StringIO(client.get("/v1/experiments/shop/export.csv").text))
+    assert Counter(row["chosen_by"] for row in rows)["chance"] == 100
 
 
 @pytest.mark.parametrize("settings", [{"holdout": 0.5}, {"mode": "shadow"}, {"holdout": 0.5, "floor": 0.2}])

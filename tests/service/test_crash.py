@@ -141,7 +141,7 @@ def _check_one(service: Service, connection: Any, name: str, load: Load) -> None
     shown = reports.summary(connection, run)
     assert shown["responses"]["used"] == len(used)
     assert shown["responses"]["waiting"] == 0
-    assert shown["decisions"] == len(rows) == run.state.served
+    assert shown["decisions"] == len(rows) == run.state.decisions
     assert run.state.desk.folded[0] == len(used)  # each was folded once
     assert shown["responses"]["late"] == sum(row["outcome"] == "late" for row in rows.values())
     curator = run.state.curator

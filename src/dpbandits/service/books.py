@@ -146,7 +146,6 @@ def choose(
         choices.used = False
         version = state.version
         arm, stint = state.decide(now, noise, choices)
-        state.served += 1
         likely = None if choices.used else 1.0
         return [Made(experiment.id, name, 0, 1, 0, arm, stint, POLICY, ask.level, made, version, likely, person, True)]
     rows: list[Made] = []
@@ -166,7 +165,6 @@ def choose(
         elif not (experiment.special or quiet):  # the first of a stint may be by chance, and the others are as it
             count += state.decide_alike(*found[0][:2], int(min(number - item - 1, state.left)), now)
         item += count
-        state.served += count  # now: the next of this lease may be beyond burn_in
     assert alike is not None
     rows.append(_row(run, name, ask, first, number - first, *alike, made, version, person))
     return rows
@@ -235,9 +233,10 @@ def _pick_or_draw(
 ) -> tuple[int, int, int, float | None]:
     """By the policy or, for a floor or a burn-in, by chance among the arms that are not paused."""
     allowed = [arm for arm in range(len(experiment.arms)) if arm not in experiment.paused]
-    by_chance = 1.0 if state.served < experiment.burn_in else experiment.floor * len(experiment.arms)
+    by_chance = 1.0 if state.lots < experiment.burn_in else experiment.floor * len(experiment.arms)
     if by_chance > 0.0 and _chance.random() < by_chance:
         kind, arm, preferred = RANDOM, _chance.choice(allowed), state.peek(now, noise, choices)
+        state.lots += 1
         stint = state.current()[1] if experiment.by_stint and state.current()[0] == arm else 0
         if stint or not experiment.by_stint:
             state.note(arm, stint, now)

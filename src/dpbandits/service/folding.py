@@ -18,7 +18,7 @@ import structlog
 
 from dpbandits.exact import SystemNoise
 from dpbandits.service.books import SILENT, Choices, LiveRun, Made, foldable
-from dpbandits.service.experiment import HOLDOUT
+from dpbandits.service.experiment import HOLDOUT, RANDOM
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import where
 from dpbandits.service.responses import NOT_TAKEN
@@ -296,7 +296,7 @@ class _Fold:
             stint = row.stint if experiment.by_stint else 0
             if not (experiment.by_stint and stint == 0):
                 state.note(row.arm, stint, now, row.items)
-        state.served += row.items
+        state.lots += row.items * (row.kind == RANDOM)
         self.rows.count_decisions(row)
 
     def outcome(self, state: LiveState, came: _Came, noise: Any) -> str:

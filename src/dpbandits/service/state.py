@@ -75,7 +75,7 @@ class LiveState:
         self._some: SomeArms | None = None  # the agent, while arms are paused
         self.releases: Releases = seen(policy, self.curator, self.desk)
         self.released: list[Release] = []  # since this copy was made
-        self.served = 0  # decisions, whoever made them
+        self.lots = 0  # decisions that chance made
         self.deputy = False  # whether this is a copy that decides while another one folds: it never draws noise
         self._kept = _Kept(self) if desk.by_stint else self.curator
         self._part = desk.window / PARTS
@@ -90,7 +90,7 @@ class LiveState:
         desk, agent, curator = (copied(part) for part in self.parts.values())
         waiting = {part: list(row) for part, row in self.waiting.items()}
         made._take(self.policy, desk, agent, curator, waiting, self.paused)
-        made.served, made.deputy, made._look = self.served, self.deputy, self._look
+        made.lots, made.deputy, made._look = self.lots, self.deputy, self._look
         return made
 
     @property
@@ -243,7 +243,7 @@ class LiveState:
         record: dict[str, Any] = {name: freeze(part) for name, part in self.parts.items()}
         return {
             **record,
-            "served": self.served,
+            "lots": self.lots,
             "waiting": {str(part): row for part, row in self.waiting.items() if any(row[1:])},
         }
 
@@ -252,7 +252,8 @@ class LiveState:
         for name, part in self.parts.items():
             thaw(part, record[name])
         self.waiting = {int(part): list(row) for part, row in record["waiting"].items()}
-        self.served, self._look, self._some = int(record["served"]), -math.inf, None
+        lots = record["lots"] if "lots" in record else record["served"]  # earlier versions counted all decisions
+        self.lots, self._look, self._some = int(lots), -math.inf, None
         self.pause(self.paused)
 
 
@@ -269,7 +270,7 @@ def extended(state: LiveState) -> LiveState:
     made = object.__new__(LiveState)
     waiting: dict[int, list[float]] = {part: [*row, 0] for part, row in state.waiting.items()}
     made._take(policy, copied(desk), policy.agent, policy.curator, waiting, state.paused)
-    made.served, made.deputy = state.served, state.deputy
+    made.lots, made.deputy = state.lots, state.deputy
     return made
 
 
