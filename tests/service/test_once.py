@@ -134,6 +134,23 @@ def test_what_is_kept_of_held_out_users(embedded: TestClient, policy: str) -> No
     assert total == (0 if policy == "adap-ucb" else 8 * 12_345)
 
 
+@pytest.mark.parametrize("first", ["0", "1", "2"])
+def test_a_name_is_taken_at_one_level_also_where_nothing_is_taken(client: TestClient, first: str) -> None:
+    """At level 0, at another one, and over the cap."""
+    create(client, policy="heldp-ucb-b", levels=["1", "0", "2"], options={"epsilon_min": 1}, max_responses_per_user=1)
+    path = "/v1/experiments/shop/decisions"
+    for name in ("within-the-cap", "over-the-cap"):
+        if name == "over-the-cap":
+            assert respond(client, decide(client, user="ann", level="1")["token"], 1) == "accepted"
+        asked = {"decision": name, "user": "ann", "level": first}
+        made = client.post(path, json=asked).json()
+        assert (made["token"] is None) == (first == "0" or name == "over-the-cap")
+        for level in ("0", "1", "2"):
+            again = client.post(path, json={**asked, "level": level})
+            assert again.status_code == (200 if level == first else 409)
+            assert level != first or again.json() == made
+
+
 def test_a_name_that_a_decision_of_a_lease_has_is_taken_from_nobody(embedded: TestClient) -> None:
     create(embedded)
     leased = [one["decision"] for one in decide(embedded, decision="a", count=2)["decisions"]]

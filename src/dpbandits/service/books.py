@@ -37,8 +37,19 @@ __all__ = [
     "taken",
 ]  # fmt: skip
 
-#: The level of a decision to which no response is taken.
+#: The levels of decisions to which no response is taken are those from here down: ``silenced`` says of which level.
+#: In rows of earlier versions it is this one, whatever the level was.
 SILENT = -1
+
+
+def silenced(level: int) -> int:
+    """What is stored as the level of a decision to which no response is taken.
+
+    >>> silenced(0), silenced(1)
+    (-2, -3)
+    """
+    return SILENT - 1 - level
+
 
 _chance = random.SystemRandom()
 
@@ -92,7 +103,7 @@ class Ask:
     experiment: int
     decision: str | None
     person: bytes
-    level: int
+    level: int  # which of the experiment's levels
     count: int  # 0 is a single decision
 
 
@@ -125,7 +136,7 @@ def taken(experiment: Experiment, made: Made, ask: Ask) -> Refusal | None:
         other = "for another user"
     elif made.lease != ask.count:
         other = "with another count"
-    elif made.level not in (SILENT, ask.level):  # whatever was asked for: nothing was taken from a user over the cap
+    elif made.level not in (SILENT, ask.level, silenced(ask.level)):
         other = "with another level"
     else:
         return None
@@ -142,7 +153,8 @@ def choose(
     name = ask.decision or new_decision(made)
     person = ask.person or None
     experiment = run.experiment
-    if ask.count == 0 and not (silent or experiment.special or ask.level == SILENT or state.over):
+    silent = silent or ask.level in experiment.silent_levels
+    if ask.count == 0 and not (silent or experiment.special or state.over):
         choices.used = False
         version = state.version
         arm, stint = state.decide(now, noise, choices)
@@ -152,7 +164,6 @@ def choose(
     alike: tuple[tuple[int, int, int, float | None], bool] | None = None
     first = 0
     version, number = state.version, max(ask.count, 1)
-    silent = silent or ask.level == SILENT
     item = 0
     while item < number:
         quiet = silent or state.over  # a lease may go beyond the rounds that a policy is made for
@@ -183,7 +194,7 @@ def _row(
     person: bytes | None,
 ) -> Made:
     arm, stint, kind, propensity = alike
-    level = SILENT if silent else ask.level
+    level = silenced(ask.level) if silent else ask.level
     return Made(
         run.experiment.id,
         name,
@@ -284,7 +295,7 @@ def _decisions(experiment: Experiment, row: Made, names: Sequence[str], keys: Ke
     """The JSON of the decisions of a row, which differ in their names and tokens."""
     propensity = "null" if row.propensity is None else repr(row.propensity)
     same = f'","arm":{experiment.arms_json[row.arm]},"propensity":{propensity},"version":{row.version},"curator":'
-    if row.level == SILENT:
+    if row.level <= SILENT:
         for name in names:
             yield f'{{"decision":"{name}{same}null,"token":null}}'
         return

@@ -149,6 +149,7 @@ class Experiment:
             self.epsilon = rational("epsilon", promised)  # another setting decides it, or the print promises more
         self.costs = self.levels or [self.epsilon or Fraction(0)]  # of a response, for each level
         self.level_values = [float(cost) for cost in self.costs]
+        self.silent_levels = {number for number, level in enumerate(self.levels or ()) if not level}  # nothing is taken
         self.active = self.status in ("running", "paused")  # stints close, and responses are taken
         self.window = math.inf if asked.response_window is None else asked.response_window
         self.baseline = self._arm("baseline", asked.baseline)

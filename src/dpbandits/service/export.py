@@ -109,7 +109,7 @@ def _page(connection: Connection, number: int, after: tuple[str, int]) -> tuple[
 
 
 def _items(experiment: Experiment, row: Any, answered: dict[int, Any]) -> Iterator[list[Any]]:
-    level = None if row.level == SILENT or experiment.trust == "none" else str(experiment.costs[row.level])
+    level = None if row.level <= SILENT or experiment.trust == "none" else str(experiment.costs[row.level])
     for item in range(row.first, row.first + row.items):
         answer = answered.get(item)
         yield [

@@ -292,7 +292,7 @@ class _Fold:
 
     def note(self, state: LiveState, row: Made) -> None:
         experiment, now = self.run.experiment, row.made / 1000
-        if row.level != SILENT and foldable(experiment, row.kind, row.stint):
+        if row.level > SILENT and foldable(experiment, row.kind, row.stint):
             stint = row.stint if experiment.by_stint else 0
             if not (experiment.by_stint and stint == 0):
                 state.note(row.arm, stint, now, row.items)

@@ -15,7 +15,7 @@ from dpbandits.errors import InputError
 from dpbandits.exact import rational
 from dpbandits.exact.wire import DECISION
 from dpbandits.service import tokens
-from dpbandits.service.books import SILENT, Ask
+from dpbandits.service.books import Ask
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.problems import Refusal, not_loaded
 from dpbandits.service.responses import Item, Outcome, Tell
@@ -112,7 +112,7 @@ def _level(experiment: Experiment, level: str | float | None) -> int:
     exact = Fraction(0) if level in (0, "0") else rational("level", level)
     if exact not in experiment.levels:
         raise InputError("level", f"must be one of {allowed}, got {level!s:.80}")
-    return experiment.levels.index(exact) if exact else SILENT
+    return experiment.levels.index(exact)
 
 
 async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int, bytes]:

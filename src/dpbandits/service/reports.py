@@ -140,7 +140,7 @@ def _counts(connection: Connection, experiment: Experiment) -> list[dict[str, in
         connection, experiment, decisions, decisions.c.level, sa.func.sum(decisions.c["items"])
     ):
         counts[arm]["decisions"] += int(n)
-        counts[arm]["silent"] += int(n) if level == SILENT else 0
+        counts[arm]["silent"] += int(n) if level <= SILENT else 0
     for arm, outcome, n in _unfolded(connection, experiment, answers, answers.c.outcome, sa.func.count()):
         if outcome != "waiting":
             counts[arm][outcome] += n

@@ -107,7 +107,7 @@ class Rows:
         """Count decisions that are alike, in the minute in which they were made."""
         minute = made.made // MINUTE
         self.count(made.experiment, made.arm, DECISIONS, made.items, minute)
-        if made.level == SILENT:
+        if made.level <= SILENT:
             self.count(made.experiment, made.arm, SILENT_ONES, made.items, minute)
         if made.kind == HOLDOUT:
             self.hold_out(made.experiment, made.level, made.items)

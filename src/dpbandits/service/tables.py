@@ -21,7 +21,7 @@ def _decided() -> list[sa.Column[int]]:
         sa.Column("arm", sa.Integer, nullable=False),
         sa.Column("stint", _big, nullable=False),
         sa.Column("kind", sa.Integer, nullable=False),
-        sa.Column("level", sa.Integer, nullable=False),  # -1: no response is taken
+        sa.Column("level", sa.Integer, nullable=False),  # below 0: no response is taken
         sa.Column("made", _big, nullable=False),
     ]
 
