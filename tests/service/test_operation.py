@@ -255,10 +255,39 @@ def test_a_contradiction_is_recognised_after_a_restart(serve: Open, store: str, 
     assert (found["used"], found["duplicate"], found["refused"]) == (1, 1, 1)
 
 
+@pytest.mark.parametrize("back", [0.0, 600.0, 86_400.0])
+def test_the_key_of_a_digest_is_erased_also_where_the_clock_is_set_back(tmp_path: Path, back: float) -> None:
+    """A machine that sleeps is the other case: then only the clock on the wall goes on."""
+    wall, steady = [1e9], [0.0]
+    recent = Recent(tmp_path / "recent", lambda: wall[0], lambda: steady[0])
+    (first,) = json.loads((tmp_path / "recent").read_text())["keys"]
+    for hours in (0.5, 0.9, 1.1, 1.9, 2.1):
+        if hours == 0.9:
+            wall[0] -= back
+        wall[0] += 3600 * hours - steady[0]
+        steady[0] = 3600 * hours
+        recent.refresh()
+        kept = json.loads((tmp_path / "recent").read_text())["keys"]
+        assert hours < 1 or kept[-1] != first  # no digest is made with it after an hour
+        assert hours < 2 or first not in kept
+
+
+@pytest.mark.parametrize("made", ['"x"', "null", "NaN", "1e400", "[]", "9" * 400, "1e300"])
+@pytest.mark.parametrize("secret", ["zz", "00", "00" * 32, 5])
+def test_damaged_keys_of_digests_are_replaced(tmp_path: Path, made: str, secret: object) -> None:
+    key = f'{{"number": "00000000", "secret": {json.dumps(secret)}, "made": {made}}}'
+    for text in (f'{{"keys": [{key}]}}', f'{{"keys": {key}}}', '{"keys": [1]}', "[" * 100_000, "\xff"):
+        (tmp_path / "recent").write_bytes(text.encode("latin-1"))
+        recent = Recent(tmp_path / "recent")
+        assert recent.contradicts(recent.digest(b"one", 1.0), b"one", 0.0)
+        (stored,) = json.loads((tmp_path / "recent").read_text())["keys"]
+        assert stored["number"] != "00000000"
+
+
 def test_the_key_of_a_digest_is_erased(tmp_path: Path) -> None:
     """Two hours later nobody can compare a reward with what is stored, whatever they have."""
     now = [1000.0]
-    recent = Recent(tmp_path / "recent", lambda: now[0])
+    recent = Recent(tmp_path / "recent", lambda: now[0], lambda: 0.0)
     digest = recent.digest(b"one", 1.0)
     now[0] += 3599
     assert Recent(tmp_path / "recent", lambda: now[0]).contradicts(digest, b"one", 0.0)

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from dpbandits.service.keyring import Signer, alone, replace_secrets, signer
 
@@ -27,6 +27,22 @@ __all__ = ["Recent"]
 
 LIFE = 3600.0  # seconds for which a key makes digests; it is kept as long again
 NUMBER, TAG = 4, 8  # bytes of a digest: the number of its key, and the tag
+SECRET = 32  # bytes of a key
+
+
+class _Key(NamedTuple):
+    """As it is in the file: two texts of hexadecimal digits, and a time."""
+
+    number: str
+    secret: str
+    made: float
+
+
+def _key(number: str, secret: str, made: float) -> _Key:
+    """A key that was read; raises where it cannot be one."""
+    if (len(bytes.fromhex(number)), len(bytes.fromhex(secret))) != (NUMBER, SECRET):
+        raise ValueError
+    return _Key(number, secret, float(made))
 
 
 class Recent:
@@ -41,44 +57,55 @@ class Recent:
     (False, True)
     """
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
-        self._path, self._clock, self._seen = path, clock, -1
-        self._until = 0.0  # when the next key is to be made or erased
+    def __init__(
+        self, path: Path, clock: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._path, self._clock, self._steady, self._seen = path, clock, steady, -1
+        self._keys: list[_Key] = []
+        self._began: dict[str, float] = {}  # by the steady clock, when each key was made
         self._signers: dict[bytes, Signer] = {}
         self.refresh()
 
     def refresh(self) -> None:
         """Take over what another process has written; make a new key, and erase old ones, when it is time."""
-        now = self._clock()
-        if now < self._until and self._written() == self._seen:
+        if self._keys and self._written() == self._seen and self._due(self._keys) == self._keys:
             return
         with alone(self._path):
             stored = self._read()
-            keys = [key for key in stored if now - 2 * LIFE < key["made"] <= now]
-            if not keys or keys[-1]["made"] <= now - LIFE:
-                keys.append({"number": secrets.token_hex(NUMBER), "secret": secrets.token_hex(32), "made": now})
+            keys = self._due(stored)
             if keys != stored:
-                replace_secrets(self._path, {"keys": keys})
+                replace_secrets(self._path, {"keys": [key._asdict() for key in keys]})
             self._seen = self._written()
-        self._until = min(keys[-1]["made"] + LIFE, keys[0]["made"] + 2 * LIFE)
-        self._signers = {bytes.fromhex(key["number"]): signer(bytes.fromhex(key["secret"])) for key in keys}
-        self._newest = bytes.fromhex(keys[-1]["number"])  # last: another thread may read both
+        steady = self._steady()
+        self._keys, self._began = keys, {key.number: self._began.get(key.number, steady) for key in keys}
+        self._signers = {bytes.fromhex(key.number): signer(bytes.fromhex(key.secret)) for key in keys}
+        self._newest = bytes.fromhex(keys[-1].number)  # last: another thread may read both
+
+    def _due(self, keys: list[_Key]) -> list[_Key]:
+        """The keys without those that are too old, and with a new one if it is time."""
+        now, steady = self._clock(), self._steady()
+
+        def age(key: _Key) -> float:
+            """By the clock that says more: one may be set back, and the other may stop while the machine sleeps."""
+            began = self._began.setdefault(key.number, steady - (now - key.made))
+            return max(now - key.made, steady - began)
+
+        kept = [key for key in keys if key.made <= now and age(key) < 2 * LIFE]
+        if not kept or age(kept[-1]) >= LIFE:
+            kept.append(_Key(secrets.token_hex(NUMBER), secrets.token_hex(SECRET), now))
+        return kept
 
     def _written(self) -> int:
         with suppress(FileNotFoundError):
             return self._path.stat().st_mtime_ns
         return -1
 
-    def _read(self) -> list[dict[str, Any]]:
+    def _read(self) -> list[_Key]:
         """The keys in the file; none where it is lost or damaged, which costs no more than some comparisons."""
         try:
-            return [{name: key[name] for name in ("number", "secret", "made")} for key in self._stored()]
-        except (OSError, ValueError, KeyError, TypeError):
+            return [_key(**key) for key in json.loads(self._path.read_text())["keys"]]
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return []
-
-    def _stored(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self._path.read_text())["keys"]
-        return found
 
     def digest(self, token: bytes, reward: float) -> bytes:
         """What is stored in the place of a reward that came with a token."""
