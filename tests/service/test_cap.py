@@ -62,6 +62,23 @@ def test_in_the_local_model_every_answer_that_came_has_been_spent(client: TestCl
     assert "refused" in client.get("/v1/experiments/shop/export.csv").text
 
 
+def test_another_answer_to_the_same_decision_has_been_spent(client: TestClient) -> None:
+    """The device has drawn noise a second time. The same answer again costs nothing, and a second reward neither."""
+    create(client, max_responses_per_user=3)
+    token = decide(client, user="ann")["token"]
+    assert [respond(client, token, response) for response in (1, 1, 0)] == ["accepted", "duplicate", "conflict"]
+    both = [{"token": decide(client, user="ann")["token"], "response": response} for response in (1, 0)]
+    both[1]["token"] = both[0]["token"]
+    assert [one["status"] for one in client.post("/v1/responses", json=both).json()] == ["accepted", "conflict"]
+    assert folded(client)["users"]["epsilon"]["1.0"] == "4"
+    assert decide(client, user="ann")["token"] is None
+    create(client, "central", policy="dp-ucb")
+    token = decide(client, "central", user="ann")["token"]
+    assert [reward(client, token, value) for value in (1, 0)] == ["accepted", "conflict"]
+    found = folded(client, "central")["users"]
+    assert found["epsilon"]["1.0"] == "1"
+
+
 @pytest.mark.parametrize("policy", ["ldp-ucb-b", "dp-ucb", "adap-ucb"])
 def test_a_refused_answer_is_not_missing_and_nothing_of_it_is_kept(client: TestClient, policy: str) -> None:
     create(client, policy=policy, max_responses_per_user=1)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpbandits.service.books import Ask, LiveRun
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.responses import Item, spends
+from dpbandits.service.responses import CONFLICT, Item, Outcome, spends
 from dpbandits.service.rows import SENT, Rows
 from dpbandits.service.tokens import Token
 
@@ -41,6 +41,11 @@ class Sent:
         if token.user and spends(experiment, outcome):
             rows.charge(experiment.id, token.user, token.level)
             self._add(experiment.id, token.user, 1)
+
+    def charge_again(self, rows: Rows, experiment: Experiment, token: Token, said: Outcome) -> None:
+        """Count an answer to an answered decision: a device that sends another one has drawn noise a second time."""
+        if said == CONFLICT and experiment.local:
+            self.charge(rows, experiment, token, "refused")
 
     def _add(self, number: int, person: bytes, responses: int) -> None:
         self._responses[number, person] = self._responses.get((number, person), 0) + responses

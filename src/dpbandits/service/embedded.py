@@ -210,6 +210,7 @@ class _Work:
             return None
         said = said_again(item, *before, self.books.recent)
         self.rows.count_again(item.token.experiment, item.token.arm, said)
+        self.sent.charge_again(self.rows, self.books.runs[item.token.experiment].experiment, item.token, said)
         return said
 
     def refuse(self, run: LiveRun, token: Token) -> str:

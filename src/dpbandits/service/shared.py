@@ -233,4 +233,5 @@ class _Append:
             same = (first.response, first.value) == (item.response, item.value)
             said = NOT_TAKEN.get(self.became[item.key], DUPLICATED if same else CONFLICT)
         self.rows.count_again(item.token.experiment, item.token.arm, said)
+        self.sent.charge_again(self.rows, self.runs[item.token.experiment].experiment, item.token, said)
         return said
