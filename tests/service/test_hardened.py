@@ -38,7 +38,7 @@ from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.state import PARTS, LiveState
 from dpbandits.service.store import Database
-from dpbandits.service.tables import answers, experiments, states
+from dpbandits.service.tables import answers, api_keys, experiments, states
 
 Open = Callable[..., TestClient]
 TOKEN = tokens.Token(7, 0, 2, 0, 0, 7, 1_700_000_000_000, b"", "d1")
@@ -248,6 +248,45 @@ def test_looking_whether_it_is_ready_takes_no_idempotency_key(client: TestClient
     assert client.post("/v1/experiments", json=asked, headers={"idempotency-key": "probe"}).status_code == 201
 
 
+HERE = ("127.0.0.1", 50_000)  # the address of a client on this machine
+
+
+@pytest.mark.parametrize("client", [("192.0.2.7", 50_000), ("2001:db8::7", 50_000), ("", 0), None])
+def test_without_a_key_a_client_of_another_machine_is_refused_whatever_host_it_names(tmp_path: Path, client: Any) -> None:
+    """Through a proxy that is believed, the address is that of the proxy's client."""
+    given: dict[str, Any] = {"keys": tmp_path / "keys", "tally": f"sqlite:///{tmp_path}/tally"}
+    service = Service(ServerSettings.read(store=f"sqlite:///{tmp_path}/db", **given))
+    with TestClient(App(service, served=True), base_url="http://localhost:8000", client=client) as there:
+        assert there.get("/v1/experiments").status_code == 403
+        assert there.get("/livez").status_code == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "bandits.example.org"])
+def test_a_server_that_others_can_reach_lets_nobody_in_without_a_key(tmp_path: Path, host: str) -> None:
+    """Also where there is none, as after the restore of a copy: a worker that is replaced makes no check of its own."""
+    given: dict[str, Any] = {"keys": tmp_path / "keys", "tally": f"sqlite:///{tmp_path}/tally", "host": host}
+    service = Service(ServerSettings.read(store=f"sqlite:///{tmp_path}/db", **given))
+    with TestClient(App(service, served=True), base_url="http://localhost:8000", client=HERE) as here:
+        refused = here.get("/v1/experiments")
+        assert refused.status_code == 401
+        assert "the database has none" in refused.json()["detail"]
+        key = make_key(here, "read")
+        assert here.get("/v1/experiments", headers={"authorization": f"Bearer {key}"}).status_code == 200
+
+
+def test_a_copy_without_keys_does_not_open_a_server_that_had_one(serve: Open, store: str) -> None:
+    """Not even a process that starts after the restore, and has never seen a key."""
+    first = serve(store)
+    make_key(first, "admin")
+    with served(first).store.engine.begin() as connection:
+        connection.execute(sa.delete(api_keys))
+    first.__exit__(None, None, None)
+    again = serve(store)
+    assert again.get("/v1/experiments").status_code == 401
+    key = make_key(again, "read")
+    assert again.get("/v1/experiments", headers={"authorization": f"Bearer {key}"}).status_code == 200
+
+
 def test_without_a_key_only_this_machine_and_its_own_pages_are_served(tmp_path: Path) -> None:
     service = Service(
         ServerSettings.read(
@@ -256,7 +295,7 @@ def test_without_a_key_only_this_machine_and_its_own_pages_are_served(tmp_path: 
         )
     )  # fmt: skip
     path = "/v1/experiments/shop/decisions"
-    with TestClient(App(service, served=True), base_url="http://localhost:8000") as here:
+    with TestClient(App(service, served=True), base_url="http://localhost:8000", client=HERE) as here:
         create(here)
         assert here.post(path).status_code == 200
         assert here.post(path, headers={"origin": "http://localhost:8000"}).status_code == 200
@@ -274,7 +313,7 @@ def test_an_allowed_page_may_decide_and_no_more(tmp_path: Path) -> None:
     given: dict[str, Any] = {"keys": tmp_path / "keys", "tally": f"sqlite:///{tmp_path}/tally"}
     shop = "https://shop.example.org"
     service = Service(ServerSettings.read(store=f"sqlite:///{tmp_path}/db", allow_origins=[shop], **given))
-    with TestClient(App(service, served=True), base_url="http://localhost:8000") as here:
+    with TestClient(App(service, served=True), base_url="http://localhost:8000", client=HERE) as here:
         create(here)
         assert here.post("/v1/experiments/shop/decisions", headers={"origin": shop}).status_code == 200
         assert here.post("/v1/experiments/shop:stop", headers={"origin": shop}).status_code == 403

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import itertools
 import os
 import re
@@ -68,6 +69,8 @@ class App:
     def __init__(self, service: Service, *, served: bool = False) -> None:
         self.service = service
         self._served = served  # by ``dpbandits serve``, and not mounted in an app that has its own rules
+        if served and not service.settings.loopback:
+            service.guarded = True  # others can reach it, whatever they write into their requests
         self.control = control(service)
         self.files = Files(BUILT, demo=service.settings.demo)
         rate = service.settings.rate_limit
@@ -186,10 +189,9 @@ class App:
         if path not in OPEN and guarded:
             need = _needed(scope["method"], path)
             if key is None:
-                raise Refusal(
-                    401, "a valid API key is needed: Authorization: Bearer KEY; dpbandits key create makes one",
-                    headers={"www-authenticate": "Bearer"},
-                )  # fmt: skip
+                none = "" if self.service.valid else ", and the database has none"
+                text = f"a valid API key is needed{none}: Authorization: Bearer KEY; dpbandits key create makes one"
+                raise Refusal(401, text, headers={"www-authenticate": "Bearer"})
             if need not in access.ROLES[key.role]:
                 raise Refusal(403, f"a key with the role {need} is needed; this one has the role {key.role}")
         if self._limiter is not None and path not in OPEN:
@@ -201,7 +203,7 @@ class App:
     def _admit_without_key(self, scope: Scope, path: str) -> None:
         """No key was ever made: only this machine may ask, and no page that a browser shows from elsewhere."""
         host = _header(scope, b"host")
-        if self._served and not _is_loopback(host):
+        if self._served and not (_is_loopback(host) and _is_here(scope.get("client"))):
             raise Refusal(403, "without an API key only this machine is served: dpbandits key create makes one")
         origin = _header(scope, b"origin")
         own = origin.partition(b"://")[2] == host if origin else _header(scope, b"sec-fetch-site") not in ELSEWHERE
@@ -259,6 +261,13 @@ def _header(scope: Scope, name: bytes) -> bytes:
 @lru_cache(100)
 def _is_loopback(host: bytes) -> bool:
     return _LOOPBACK.fullmatch(host) is not None
+
+
+def _is_here(client: tuple[str, int] | None) -> bool:
+    """Whether a client is on this machine; through a proxy that is believed, whether the client of the proxy is."""
+    with suppress(ValueError, TypeError):
+        return client is not None and ipaddress.ip_address(client[0]).is_loopback
+    return False
 
 
 def _needed(method: str, path: str) -> str:

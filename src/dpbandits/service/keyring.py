@@ -166,6 +166,17 @@ class Keyring:
         """When the newest token key was made."""
         return float(self._record["tokens"][-1]["created"])
 
+    @property
+    def guarded(self) -> bool:
+        """Whether an API key was ever made. A copy of the database that is restored may have none, and one is needed."""
+        return bool(self._record.get("guarded"))
+
+    def guarding(self, path: Path) -> Keyring:
+        """The same, written to ``path``, with the remark that an API key was made."""
+        record = {**self._record, "guarded": True}
+        replace_secrets(path, record)
+        return Keyring(record)
+
     def pseudonym(self, user: str) -> bytes:
         """What stands for a user in the database."""
         return self._users(user.encode(errors="surrogatepass"))[:USER]

@@ -64,7 +64,7 @@ class Service:
         self.names: dict[str, LiveRun] = {}
         self.aside: dict[int, str] = {}  # the names of experiments that cannot be loaded, until the server restarts
         self.valid: dict[str, access.ApiKey] = {}
-        self.guarded = False  # whether a key is needed: as soon as one was ever made, even if all are revoked
+        self.guarded = False  # whether a key is needed: once one was ever made, even if all are revoked or a copy has none
         self.store = Database(settings.store, synchronous=settings.synchronous)
         self.clock = Clock(wall=lambda: 0.0)  # until the database is open; it never goes back when that is opened again
         self.planner = Planner()
@@ -223,8 +223,12 @@ class Service:
 
     def _read_keys(self, connection: Connection) -> None:
         made = access.keys(connection)
-        self.guarded = self.guarded or bool(made)  # a copy of the database that is being restored may have none
+        self.guarded = self.guarded or self.keys.guarded or bool(made)
         self.valid = {key.id: key for key in made if key.revoked is None}
+        if made and not self.keys.guarded:
+            with alone(self.settings.keys):
+                keys = Keyring.open(self.settings.keys, create=False)
+                self._take_keys(keys if keys.guarded else keys.guarding(self.settings.keys))
 
     def admits(self, key: str | None) -> bool:
         """Whether an answer that takes long may go on: the key that was good at its start may be revoked."""
