@@ -53,6 +53,7 @@ def test_options_reach_the_theorems_that_take_them(dpbandits: Command) -> None:
         "upper"
     ]
     assert {name for name in plain if plain[name] != changed[name]} == {
+        "adac-ucb",
         "adap-imed",
         "adap-klucb",
         "adap-klucb-printed",

@@ -10,6 +10,7 @@ import pytest
 import dpbandits as dp
 from dpbandits import policies
 from dpbandits.curators import Batch
+from dpbandits.experiments.theorems import below_theorem
 from dpbandits.policies.policy import Parts, published
 from dpbandits.protocols import NO_LINE, Releases
 from dpbandits.testing import Case
@@ -17,6 +18,7 @@ from dpbandits.testing.playing import regret_is_below_the_bounds
 from dpbandits.types import Rng
 
 PROVEN = {
+    "adac-ucb": "0.9,0.6",
     "adap-imed": "0.9,0.6",
     "adap-moss": "0.9,0.6",
     "adap-klucb": "0.9,0.6",
@@ -43,7 +45,7 @@ def test_the_law_has_something_to_say_about(name: str) -> None:
         levels="constant(1)" if leveled else None,
         options={"epsilon_min": 1.0} if leveled else {},
     )
-    assert [bound.name for bound in trace.bounds() if bound.kind == "upper" and bound.checked]
+    assert [one.name for one in trace.bounds() if one.kind == "upper" and one.checked and one.rate is None]
 
 
 class Turns(NamedTuple):
@@ -61,9 +63,26 @@ def adap_ucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     return Parts(Turns(arms), Batch.start(arms, epsilon=epsilon))
 
 
+@published("nobody")
+def dp_klucb(arms: int, *, epsilon: float) -> Parts:
+    """The same under the name of a policy whose theorem is on the limit of regret / log T."""
+    return Parts(Turns(arms), Batch.start(arms, epsilon=epsilon))
+
+
 def test_the_law_can_fail() -> None:
     with pytest.raises(AssertionError, match="exceeds adap-ucb"):
         regret_is_below_the_bounds(Case(adap_ucb))
+
+
+def test_no_measured_regret_contradicts_a_limit() -> None:
+    trace = dp.simulate(dp_klucb, arms="0.9,0.6,0.4", epsilon=1.0, horizon=20_000, runs=1, checkpoints=1)
+    (bound,) = [one for one in trace.bounds() if one.kind == "upper"]
+    assert bound.checked
+    assert bound.value is not None
+    assert trace.final_regret.mean() > 10 * bound.value
+    regret_is_below_the_bounds(Case(dp_klucb))
+    with pytest.raises(ValueError, match="dp-klucb is about the limit of regret / log T"):
+        below_theorem("turns", trace, "dp-klucb")
 
 
 @pytest.mark.parametrize(
@@ -95,10 +114,16 @@ def test_lower_bounds_are_below_what_good_policies_lose(
 
 def test_every_policy_with_a_proof_is_covered() -> None:
     """A new proven bound of a policy of ours must come with arms on which the law sees it."""
-    from dpbandits.bounds import theorems
+    from dpbandits.bounds import Problem, theorems
 
     ours = {name.replace("_", "-") for name in policies.__all__}
+    problem = Problem.bernoulli([0.9, 0.6], 1000, epsilon=1.0)
     proven = {
-        p for t in theorems() if t.statement.kind == "upper" and t.statement.checked for p in t.statement.policies
+        policy
+        for one in theorems()
+        if one.statement.kind == "upper"
+        and one.statement.checked
+        and (one.about is not Problem or one(problem).rate is None)
+        for policy in one.statement.policies
     }
     assert proven & ours == set(PROVEN)

@@ -46,8 +46,8 @@ class Bounds:
         return sorted((b for b in self if b.kind == "lower"), key=lambda b: -(b.value or 0.0))
 
     def upper(self) -> list[Bound]:
-        """The upper bounds that hold, the smallest first."""
-        return sorted((b for b in self if b.kind == "upper"), key=lambda b: b.value or 0.0)
+        """The upper bounds that hold at this horizon, the smallest first: not those on the limit of regret / log T."""
+        return sorted((b for b in self if b.kind == "upper" and b.rate is None), key=lambda b: b.value or 0.0)
 
     def to_json(self) -> dict[str, Any]:
         """What ``dpbandits bounds --json`` prints."""

@@ -32,7 +32,7 @@ class _Asked(Protocol):
 
 @dataclass(frozen=True)
 class LongRun:
-    """A lower bound on the limit of regret / log(horizon). It says nothing about any one horizon."""
+    """A bound on the limit of regret / log(horizon). It says nothing about any one horizon."""
 
     rate: float
 
@@ -55,11 +55,12 @@ class Bound:
     ``value`` is None if a condition fails, and ``holds`` then names the condition. ``scope`` is "some problem" for a
     minimax lower bound: such a bound is about the hardest problem with the same number of arms, and the regret on this
     problem may be below it. ``form`` is "corrected" if the statement differs from the paper; ``note`` says how it
-    differs, and what is wrong in the paper. ``checked`` is False if there is no valid proof: the proof has a gap, or it
-    was not available. Do not test a policy against such a bound.
+    differs, and what is wrong in the paper. ``checked`` is False if we could not check a proof: the proof has a gap, or
+    it was not available. Do not test a policy against such a bound.
 
-    ``rate`` is set for a lower bound on the limit of regret / log(horizon). Such a theorem says nothing about a given
-    horizon: ``value`` is then the rate times log(horizon), or what random play loses, if that is less.
+    ``rate`` is set for a bound on the limit of regret / log(horizon). Such a theorem says nothing about a given
+    horizon, so no measured regret can contradict it. ``value`` is then the rate times log(horizon); that of a lower
+    bound is at most what random play loses.
 
     A claim that simulations refute has no ``value``. ``claimed`` is the number that the paper gives.
 
@@ -141,7 +142,8 @@ class Theorem(Generic[Q, P]):
         try:
             curve = self._curve(problem, *args, **kwargs)
             if isinstance(curve, LongRun):
-                rate, curve = curve.rate, _at_most_random(curve, problem.gap_at_random)
+                rate = curve.rate
+                curve = _at_most_random(curve, problem.gap_at_random) if s.kind == "lower" else curve
             value = curve(float(problem.horizon))
         except DoesNotHold as reason:
             holds = f"does not apply: {reason}"

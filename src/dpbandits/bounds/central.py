@@ -28,6 +28,7 @@ __all__ = [
     "dp_minimax_lower_printed",
     "kl_decomposition",
     "lai_robbins",
+    "private_rate",
 ]
 
 AZIZE = "Azize & Basu 2022"
@@ -165,11 +166,18 @@ def dp_lower_bernoulli(problem: Problem) -> Curve:
     """
     problem.need("bernoulli")
     problem.need_room()
-    epsilon = problem.one_epsilon()
-    rate = sum(
-        (problem.best - mean) / d_eps(mean, problem.best, epsilon) for mean in problem.means if mean < problem.best
-    )
-    return LongRun(rate)
+    return LongRun(private_rate(problem))
+
+
+def private_rate(problem: Problem) -> float:
+    """sum gap / d_eps(mean, best): what each arm must cost in the long run, for each unit of log T.
+
+    >>> round(private_rate(Problem.bernoulli([0.9, 0.6], 10**6, epsilon=1.0)), 4)
+    1.2426
+    """
+    problem.need_unit_rewards()
+    epsilon, best = problem.one_epsilon(), problem.best
+    return sum((best - mean) / d_eps(mean, best, epsilon) for mean in problem.means if mean < best)
 
 
 @theorem(

@@ -1,9 +1,10 @@
-"""Any index in the framework of Azize & Basu 2022: their Theorem 11, and what its argument gives for IMED and MOSS.
+"""Any index in the framework of Azize & Basu 2022: their Theorem 11, and what its argument gives for other indices.
 
-Both bounds here follow the proof of Theorem 11. An arm is played again only at the start of an episode. Then either its
-own private mean is high, or the index of the best arm is low. Two things differ. Indices grow with time, and the start
-of the episode of round t is at least t/2, so no union over the start is needed; and the probabilities of high and low
-private means are bounded by ``numerics.chernoff`` instead of a confidence that must shrink like t^-3.
+AdaC-UCB meets the conditions of Theorem 11. The bounds for IMED and MOSS follow its proof. An arm is played again only
+at the start of an episode. Then either its own private mean is high, or the index of the best arm is low. Two things
+differ. Indices grow with time, and the start of the episode of round t is at least t/2, so no union over the start is
+needed; and the probabilities of high and low private means are bounded by ``numerics.chernoff`` instead of a confidence
+that must shrink like t^-3.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from itertools import pairwise
 from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
 from dpbandits.bounds.problem import Problem
 from dpbandits.checks import at_least
+from dpbandits.curators import GaussianBatch
 from dpbandits.numerics import chernoff, kl_lower, positive_log
+from dpbandits.policies.adac_ucb import DELTA, IMPLIED
 
-__all__ = ["adap_imed", "adap_moss", "framework_pulls"]
+__all__ = ["adac_ucb", "adap_imed", "adap_moss", "framework_pulls"]
 
 SOURCE = "ours, by the argument of Azize & Basu 2022, Theorem 11"
 SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # of a gap, by which the best arm's index may be too low
@@ -42,6 +45,44 @@ def framework_pulls(horizon: int, failure: Callable[[int], float], *, alpha: flo
         raise DoesNotHold(f"alpha must be above 3, and is {alpha:g}")
     sizes = [1 << k for k in range(int(horizon).bit_length()) if 1 << k < horizon]
     return min(2.0 * size + min(failure(size), 1.0) * horizon for size in sizes) + alpha / (alpha - 3.0)
+
+
+@theorem(
+    Problem,
+    "upper",
+    "Azize & Basu 2022, Theorem 11, for Gaussian noise",
+    "rewards in [0, 1]; alpha > 3; every horizon",
+    policies=("adac-ucb",),
+    form="corrected",
+    trust="central",
+    note="Azize & Basu 2024 state 8 alpha / gap * log T + 8 sqrt(alpha log T / rho) and a constant, which is at least "
+    "this; their proof was not available. Without rho, it is the largest that implies (epsilon, delta)",
+)
+def adac_ucb(problem: Problem, alpha: float = 3.1, delta: float = DELTA, rho: float | str = IMPLIED) -> Curve:
+    """sum 4 (alpha log T + sqrt((alpha log T)^2 + 4 alpha log T gap^2 / rho)) / gap + gap (1 + alpha / (alpha - 3)).
+
+    A private mean of n rewards is sub-Gaussian with variance V = 1/(4n) + 1/(2 rho n^2), and its index is the mean +
+    sqrt(2 V alpha log t). So the index is below the arm's mean with probability at most t^-alpha. From the n on at
+    which 8 V alpha log T = gap^2, the index of a worse arm reaches the best mean with probability at most T^-alpha.
+    Theorem 11 then allows 2^(l+1) + 1 + alpha / (alpha - 3) plays, 2^l < 2n being the first episode as long as n.
+
+    >>> round(adac_ucb(Problem.bernoulli([0.9, 0.6], 10**5, epsilon=1.0)).value)
+    1053
+    """
+    problem.need_unit_rewards()
+    if alpha <= 3:
+        raise DoesNotHold(f"alpha must be above 3, and is {alpha:g}")
+    made = GaussianBatch.start(
+        1, epsilon=problem.one_epsilon(), delta=delta, rho=None if rho == IMPLIED else float(rho)
+    )
+
+    def curve(horizon: float) -> float:
+        cost = alpha * positive_log(horizon)
+        enough = ((cost + math.sqrt(cost * (cost + 4.0 * gap * gap / made.rho))) / gap**2 for gap in problem.gaps)
+        plays = (max(4.0 * n, 2.0) + 1.0 + alpha / (alpha - 3.0) for n in enough)
+        return sum(gap * most for gap, most in zip(problem.gaps, plays, strict=True))
+
+    return curve
 
 
 @theorem(

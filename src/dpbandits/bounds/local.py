@@ -21,6 +21,7 @@ __all__ = [
     "GAUSSIAN_SLOPE",
     "NORMAL",
     "SUB_GAUSSIAN_SLOPE",
+    "bit_rate",
     "gap_bound",
     "ldp_lower",
     "ldp_lower_printed",
@@ -128,15 +129,23 @@ def ldp_lower_randomised_response(problem: Problem) -> Curve:
     >>> round(ldp_lower_randomised_response(Problem.bernoulli([0.9, 0.6], 1000, epsilon=0.5)).rate, 2)
     27.15
     """
-    problem.need_unit_rewards()
     problem.need_room()
+    return LongRun(bit_rate(problem))
+
+
+def bit_rate(problem: Problem) -> float:
+    """sum gap / kl(response mean, best response mean): what arms must cost in the long run, for each unit of log T.
+
+    >>> round(bit_rate(Problem.bernoulli([0.9, 0.6], 10**6, epsilon=0.5)), 2)
+    27.15
+    """
+    problem.need_unit_rewards()
     epsilon = problem.one_epsilon()
     slope = math.tanh(0.5 * epsilon)
-    rate = sum(
+    return sum(
         gap / kl_across(response_probability(problem.means[arm], epsilon), slope * gap)
         for arm, gap in zip(problem.worse, problem.gaps, strict=True)
     )
-    return LongRun(rate)
 
 
 @theorem(Problem, "upper", f"{REN}, Theorem 4", UNIT, policies=("ldp-ucb-l",), trust="local")

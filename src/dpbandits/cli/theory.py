@@ -68,7 +68,17 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
             "regret",
             _rows(lower, lambda one: None if one["rate"] is not None else one["value"], _number),
         ),
-        ("These policies do no worse than:", "regret", _rows(upper, lambda one: one["value"], _number)),
+        (
+            "These policies do no worse than:",
+            "regret",
+            _rows(upper, lambda one: None if one["rate"] is not None else one["value"], _number),
+        ),
+        (
+            "In the long run these policies do no worse (regret / log t has at most this limit; at a given horizon a "
+            "policy may lose more):",
+            "regret grows at most like",
+            _rows(upper, lambda one: one["rate"], lambda rate: f"{_number(rate)} log t"),
+        ),
         (
             "Claimed in print, and refuted by simulation:",
             "claimed regret",
@@ -117,6 +127,6 @@ def _rows(
     for name in sorted(numbers, key=numbers.__getitem__):
         one = bounds[name]
         about = ", ".join(one["policies"]) or {"any": "any", "central": "central", "local": "local"}[one["trust"]]
-        proof = "" if one["checked"] or one["claimed"] is not None else ", no valid proof"
+        proof = "" if one["checked"] or one["claimed"] is not None else ", not checked"
         rows.append([name, text(numbers[name]), about, one["holds"], f"{one['source']} ({one['form']}{proof})"])
     return rows

@@ -34,6 +34,8 @@ def below_theorem(name: str, trace: Trace, theorem: str) -> Part:
     bounding = theorem_named(theorem)
     options = {key: asked.options[key] for key in inspect.signature(bounding).parameters if key in asked.options}
     bound = bounding(problem, **options)
+    if bound.rate is not None:
+        raise ValueError(f"{theorem} is about the limit of regret / log T, and no simulation can decide it")
     limits = bound.at(trace.checkpoints)
     if bound.claimed is not None:
         limits[-1] = bound.claimed

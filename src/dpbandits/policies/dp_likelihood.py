@@ -73,7 +73,12 @@ def dp_imed(arms: int, *, epsilon: float, ratio: float = 2.0, first: float | str
     return Parts(agent, RunningSum.start(arms, epsilon=epsilon, most=batches(ratio, first)))
 
 
-@published("ours", "it is new here; no theorem on its regret is proved", cost="stint", short={**FEW, "correction": 0.0})
+@published(
+    "ours",
+    "it is new here; its theorem is on the limit of regret / log T, not on a horizon",
+    cost="stint",
+    short={**FEW, "correction": 0.0},
+)
 def dp_glr_imed(
     arms: int, *, epsilon: float, ratio: float = 1.5, first: float | str = FOUR, correction: float = 1.5
 ) -> Parts:

@@ -88,7 +88,12 @@ def _bound_lines(trace: Trace, colour: str) -> list[Line]:
     groups: list[tuple[Floats, list[Bound]]] = []
     for bound in sorted(trace.bounds(), key=lambda bound: -(bound.value or 0.0)):
         curve = (high - low) * bound.at(times)
-        near = [g for at, g in groups if g[0].kind == bound.kind and np.allclose(at, curve, 0.02, equal_nan=True)]
+        sort = bound.kind, bound.rate is None
+        near = [
+            group
+            for at, group in groups
+            if (group[0].kind, group[0].rate is None) == sort and np.allclose(at, curve, 0.02, equal_nan=True)
+        ]
         near[0].append(bound) if near else groups.append((curve, [bound]))
     greys = iter(["#222222", "#666666", "#999999", "#bbbbbb"] * 4)
     lines = []
@@ -96,7 +101,8 @@ def _bound_lines(trace: Trace, colour: str) -> list[Line]:
         names = ", ".join(bound.name + ("" if bound.checked else " (not checked)") for bound in group)
         if group[0].kind == "upper":
             dashes = (0, (4, 1, 1, 1)) if group[0].scope == "every problem" else (0, (1, 1.5))
-            lines.append(Line(f"at most: {names}", times, curve, colour=colour, dashes=dashes))
+            when = "at most" if group[0].rate is None else "at most, as t grows"
+            lines.append(Line(f"{when}: {names}", times, curve, colour=colour, dashes=dashes))
         else:
             label = f"at least, as t grows: {names}"
             lines.append(Line(label, times, curve, style="dashed", colour=next(greys)))
