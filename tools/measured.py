@@ -8,6 +8,7 @@ interrupted. All tables take about an hour on one core. A table is written betwe
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ Numbers = dict[str, float]
 Cells = Mapping[tuple[str, str], Numbers]
 STOPPING = {"options": {"beta": 0.05}, "horizon": 10**11}
 CLICKS = "0.036,0.03,0.03,0.03,0.03"
+THRESHOLD = "epsilon_min"
+LEVELS = {"choice(0,0.2,1,2,100)": (0.2, 1.0, 2.0, 100.0), "normal(1,1)": (0.5, 1.0, 1.5, 2.0)}  # as the HeLDP paper
 LOCAL: dict[str, dict[str, Any]] = {
     "C1, 1": {"arms": "@azize2022-c1"},
     "C2, 1": {"arms": "@azize2022-c2"},
@@ -133,6 +136,29 @@ def _lockouts(cells: Cells, table: Table) -> list[str]:
     return lines
 
 
+def _thresholds(cells: Cells, table: Table) -> list[str]:
+    """The best threshold of each row, and what the columns without one lose, as a share of what it loses."""
+    lines = []
+    for row in table.rows:
+        own = {column: cells[row, column] for column in table.columns}
+        best = min((column for column in own if column.startswith(THRESHOLD)), key=lambda column: own[column]["mean"])
+        shares = (
+            f"{column} {_share_of(one, own[best])}" for column, one in own.items() if not column.startswith(THRESHOLD)
+        )
+        lines.append(f"* {row}: the best is {best}. Of its regret, {', '.join(shares)}.")
+    return lines
+
+
+def _share_of(one: Numbers, of: Numbers) -> str:
+    """The quotient of two independent means, with its standard error.
+
+    >>> _share_of({"mean": 20.0, "error": 1.0}, {"mean": 100.0, "error": 2.0})
+    'loses 0.200 ± 0.011'
+    """
+    share = one["mean"] / of["mean"]
+    return f"loses {share:.3f} ± {share * math.hypot(one['error'] / one['mean'], of['error'] / of['mean']):.3f}"
+
+
 def _beta(concentration: float) -> str:
     means = (0.75, 0.625, 0.5, 0.375, 0.25)
     return "+".join(f"beta({m * concentration:g},{(1 - m) * concentration:g})" for m in means)
@@ -141,6 +167,14 @@ def _beta(concentration: float) -> str:
 def _policy(name: str, **options: Any) -> dict[str, Any]:
     return {"policy": name, "options": options}
 
+
+WITHOUT_THRESHOLD = {
+    "`heldp-glr-b`": _policy("heldp-glr-b"),
+    "`heldp-glr-b`, k = 0": _policy("heldp-glr-b", correction=0.0),
+    "`heldp-weighted-b`": _policy("heldp-weighted-b"),
+    "`heldp-weighted-b`, k = 0": _policy("heldp-weighted-b", correction=0.0),
+    "`heldp-weighted-l`": _policy("heldp-weighted-l"),
+}
 
 TABLES = {
     "users": Table(
@@ -291,18 +325,33 @@ TABLES = {
         },
         {"arms": "0.9,0.6", "epsilon": 1.0},
         with_tail,
-        runs=2500,
         notes=_lockouts,
     ),
     "levels": Table(
         "papers/strongest.md",
-        "policy",
-        {f"`{policy}`": {"policy": policy} for policy in ("heldp-glr-b", "heldp-weighted-b")},
-        {f"k = {k:g}": {"options": {"correction": k}} for k in (0.0, 1.0)},
-        {"arms": "@azize2022-c2", "horizon": 10**5, "levels": "choice(0,0.2,1,2,100)"},
+        "arms",
+        {"C2": {"arms": "@azize2022-c2"}},
+        {f"{THRESHOLD} 2": _policy("heldp-ucb-b", epsilon_min=2.0), **WITHOUT_THRESHOLD},
+        {"horizon": 10**5, "levels": "choice(0,0.2,1,2,100)"},
         with_tail,
         notes=_lockouts,
     ),
+    **{
+        f"thresholds-{name}": Table(
+            "papers/strongest.md",
+            "arms",
+            {"C2": {"arms": "@azize2022-c2"}, "the HeLDP paper's 20": {"arms": "@ren2020-bernoulli"}},
+            {
+                **{f"{THRESHOLD} {e:g}": _policy("heldp-ucb-b", epsilon_min=e) for e in LEVELS[levels]},
+                **WITHOUT_THRESHOLD,
+            },
+            {"horizon": 10**6, "levels": levels},
+            with_error,
+            runs=200,
+            notes=_thresholds,
+        )
+        for name, levels in zip(("choice", "normal"), LEVELS, strict=True)
+    },
     "best-arm": Table(
         "howto/find-the-best-arm.md",
         "arms, epsilon",

@@ -36,8 +36,10 @@ AGAIN = {
     "piecewise": ("8", "narrow: `ldp-imed-b`"),
     "piecewise-tails": ("4", "k = 0"),
     "central": ("0.9 and 0.6, 1", "`dp-klucb`"),
-    "covered": ("100,000", "as published"),
-    "levels": ("`heldp-weighted-b`", "k = 0"),
+    "covered": ("100,000", "`cover_noise`"),  # lock-outs decide the mean of the printed index
+    "levels": ("C2", "`heldp-weighted-b`, k = 0"),
+    "thresholds-choice": ("C2", "`heldp-weighted-b`"),
+    "thresholds-normal": ("C2", "`heldp-weighted-l`"),
     "best-arm-many": ("0.55 and 19 x 0.5; 1", "`dp-se`"),
     "best-arm": ("1, 0; 1", "`dp-tt`"),
 }
