@@ -23,7 +23,7 @@ BEGIN, END = "<!-- answers: written by tools/plan_answers.py -->", "<!-- end of 
 BANNERS: dict[str, Any] = {"best": 0.036, "gap": 0.006, "horizon": 200_000, "unit": "clicks", "runs": 8}
 LOSS: dict[str, Any] = {"epsilon": 2}
 REFUSED: dict[str, Any] = {"refuse": "20%"}
-BUDGET: dict[str, Any] = {"epsilon": "0.2:5", "budget": "8%", "trust": "central"}
+BUDGET: dict[str, Any] = {"epsilon": "0.05:5", "budget": "8%", "trust": "central"}
 WORDS = {"central": "with a trusted server", "local": "without trust"}
 FOUR = {
     "Ren, Zhou, Liu & Shroff 2020",

@@ -170,6 +170,12 @@ def test_the_curve_of_levels_is_the_papers() -> None:
     assert normal.best_cost == pytest.approx(4.73, abs=5e-3)
 
 
+def test_levels_name_the_policies_without_a_threshold(dpbandits: Command) -> None:
+    code, out, _ = dpbandits("plan", "levels", "--levels", "choice(1,2)", "--kind", "bernoulli")
+    assert code == 0
+    assert "These policies need no epsilon_min, and discard nobody: heldp-glr-b, heldp-weighted-b." in out
+
+
 def test_levels_are_drawn_and_kept(dpbandits: Command, tmp_path: Path) -> None:
     code, out, _ = dpbandits("plan", "levels", "--levels", "choice(1,2)", "--json", "--out", str(tmp_path))
     assert code == 0

@@ -14,7 +14,6 @@ from dpbandits.cli.shared import Number, app, as_json, echo, print_table, ready_
 from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
 
     from dpbandits.planning import LevelCurve, Plan
 
@@ -127,8 +126,8 @@ def plan(context: click.Context, /, as_json: bool, out: Path | None, theory: boo
 @as_json
 def plan_levels(levels: str, kind: str | None, out: Path | None, as_json: bool) -> None:
     """Show what each epsilon_min costs a HeLDP policy, and which one epsilon_min=auto chooses."""
-    from dpbandits.planning.levels import LETTER, write_levels
     from dpbandits.planning.levels import plan_levels as curves_of
+    from dpbandits.planning.levels import write_levels
 
     with working("plan levels"):
         curves = curves_of(levels, kind)
@@ -136,25 +135,27 @@ def plan_levels(levels: str, kind: str | None, out: Path | None, as_json: bool) 
     if as_json:
         echo(json.dumps([curve.to_json() for curve in curves], allow_nan=False))
     else:
-        _print_levels(levels, curves, LETTER)
+        _print_levels(levels, curves)
     if out is not None:
         echo(f"written: {', '.join(f'{out}/{name}' for name in write_levels(curves, out))}", err=True)
 
 
-def _print_levels(levels: str, curves: list[LevelCurve], letters: Mapping[str, str]) -> None:
+def _print_levels(levels: str, curves: list[LevelCurve]) -> None:
+    from dpbandits.planning.levels import LETTER, without_threshold
+
     for curve in curves:
         echo(f"{curve.kind} responses, levels {levels}: epsilon_min={curve.best:.4g} has the least cost\n")
         rows = list(zip(curve.thresholds, curve.shares, curve.costs, strict=True))
         every = max(len(rows) // 12, 1)
         print_table(
-            ["epsilon_min", "users accepted", letters[curve.kind], "relative cost"],
+            ["epsilon_min", "users accepted", LETTER[curve.kind], "relative cost"],
             [
                 [f"{x:.4g}", f"{100 * share:.1f} %", f"{cost:.4g}", f"{cost / curve.best_cost:.2f}"]
                 for n, (x, share, cost) in enumerate(rows)
                 if n % every == 0 or x == curve.best
             ],
         )
-        echo()
+        echo(f"\nThese policies need no epsilon_min, and discard nobody: {', '.join(without_threshold(curve.kind))}.\n")
 
 
 def _refuse_options(context: click.Context) -> None:

@@ -12,12 +12,13 @@ from dpbandits.checks import known
 from dpbandits.environments import parse_levels
 from dpbandits.planning.output import write_figure
 from dpbandits.plotting import COLOURS, new_figure
+from dpbandits.policies import lookup
 from dpbandits.policies.policy import Mechanism
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LevelCurve", "plan_levels"]
+__all__ = ["LevelCurve", "plan_levels", "without_threshold"]
 
 LETTER = {"laplace": "V_L", "bernoulli": "V_B"}
 
@@ -62,6 +63,16 @@ def plan_levels(levels: str, kind: str | None = None) -> list[LevelCurve]:
         shares = [users.accepted(threshold) for threshold in thresholds]
         curves.append(LevelCurve(levels, one, thresholds, shares, costs, best, level_cost(users, best, one)))
     return curves
+
+
+def without_threshold(kind: Mechanism) -> list[str]:
+    """The policies on these responses that have no ``epsilon_min``, because they discard nobody.
+
+    >>> without_threshold("bernoulli"), without_threshold("laplace")
+    (['heldp-glr-b', 'heldp-weighted-b'], ['heldp-weighted-l'])
+    """
+    own = [name for name in lookup.names() if lookup.traits(name).levels == kind]
+    return [name for name in own if "epsilon_min" not in lookup.sample(name).settings]
 
 
 def draw_levels(curves: list[LevelCurve]) -> Figure:
