@@ -252,7 +252,9 @@ HERE = ("127.0.0.1", 50_000)  # the address of a client on this machine
 
 
 @pytest.mark.parametrize("client", [("192.0.2.7", 50_000), ("2001:db8::7", 50_000), ("", 0), None])
-def test_without_a_key_a_client_of_another_machine_is_refused_whatever_host_it_names(tmp_path: Path, client: Any) -> None:
+def test_without_a_key_a_client_of_another_machine_is_refused_whatever_host_it_names(
+    tmp_path: Path, client: Any
+) -> None:
     """Through a proxy that is believed, the address is that of the proxy's client."""
     given: dict[str, Any] = {"keys": tmp_path / "keys", "tally": f"sqlite:///{tmp_path}/tally"}
     service = Service(ServerSettings.read(store=f"sqlite:///{tmp_path}/db", **given))

@@ -14,7 +14,6 @@ from dpbandits.cli.shared import Number, app, as_json, echo, print_table, ready_
 from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
-
     from dpbandits.planning import LevelCurve, Plan
 
 out_option = click.option(

@@ -168,7 +168,7 @@ class Keyring:
 
     @property
     def guarded(self) -> bool:
-        """Whether an API key was ever made. A copy of the database that is restored may have none, and one is needed."""
+        """Whether an API key was ever made: then one is needed, also where a restored copy of the database has none."""
         return bool(self._record.get("guarded"))
 
     def guarding(self, path: Path) -> Keyring:

@@ -64,7 +64,7 @@ class Service:
         self.names: dict[str, LiveRun] = {}
         self.aside: dict[int, str] = {}  # the names of experiments that cannot be loaded, until the server restarts
         self.valid: dict[str, access.ApiKey] = {}
-        self.guarded = False  # whether a key is needed: once one was ever made, even if all are revoked or a copy has none
+        self.guarded = False  # whether a key is needed: once one was made, even if all are revoked or a copy has none
         self.store = Database(settings.store, synchronous=settings.synchronous)
         self.clock = Clock(wall=lambda: 0.0)  # until the database is open; it never goes back when that is opened again
         self.planner = Planner()
