@@ -65,6 +65,16 @@ def policy_table() -> Iterator[str]:
     yield from ("", "\n\n".join(cautions))
 
 
+def newer_policies() -> Iterator[str]:
+    """The policies that the page of the benchmark does not have yet; nothing where it has all."""
+    from dpbandits.policies import lookup
+
+    page = (Path(__file__).parent / "benchmark.md").read_text(encoding="utf-8")
+    missing = [f"`{name}`" for name in lookup.names() if f"| `{name}` |" not in page]
+    if missing:
+        yield f"Newer than these runs, and not in them: {', '.join(missing)}. `dpbandits benchmark` plays them."
+
+
 def command_pages() -> Iterator[str]:
     """A section for each command: what it does, how it is called, its options."""
     from dpbandits.cli import commands
@@ -111,6 +121,7 @@ def changelog() -> Iterator[str]:
 WRITERS = {
     "<!-- changelog: CHANGELOG.md -->": changelog,
     "<!-- commands: written from the parser -->": command_pages,
+    "<!-- policies that are newer than this page: written from the package -->": newer_policies,
     "<!-- policies: written from the package -->": policy_pages,
     "<!-- policies in a table: written from the package -->": policy_table,
     "<!-- problems: written from the package -->": problem_table,

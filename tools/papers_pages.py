@@ -1,7 +1,8 @@
 """Update the pages in docs/papers: claims, settings and theorems between a page's markers, and the figures.
 
-Usage: ``python tools/papers_pages.py OUT [QUICK]``, where OUT is the output of ``reproduce --scale paper``, and QUICK
-that of ``reproduce --scale quick``. Both also become what later runs are compared with: ``established.json``.
+Usage: ``python tools/papers_pages.py [OUT [QUICK]]``, where OUT is the output of ``reproduce --scale paper``, and QUICK
+that of ``reproduce --scale quick``. Both also become what later runs are compared with: ``established.json``. Without
+OUT, only what follows from the package alone is written: settings and theorems.
 """
 
 from __future__ import annotations
@@ -144,13 +145,26 @@ def establish(out: Path) -> None:
     target.write_text(json.dumps({**kept, scale: found}, indent=0) + "\n", encoding="utf-8")
 
 
-if __name__ == "__main__":
+def write_without_runs(docs: Path) -> list[Path]:
+    """Write settings and theorems into the page of every paper."""
+    pages = [docs / "papers" / f"{paper}.md" for paper in papers()]
+    for page in pages:
+        page.write_text(without_runs(page.read_text(encoding="utf-8"), page.stem), encoding="utf-8")
+    return pages
+
+
+def write_all(folders: Sequence[str]) -> list[Path]:
+    """Write everything from these outputs of ``reproduce``."""
     overview = ROOT / "docs" / "papers" / "README.md"
-    reports = [json.loads((Path(folder) / "claims.json").read_text(encoding="utf-8")) for folder in sys.argv[1:]]
+    reports = [json.loads((Path(folder) / "claims.json").read_text(encoding="utf-8")) for folder in folders]
     overview.write_text(
         fill_page(overview.read_text(encoding="utf-8"), "verdicts", overview_table(reports)), encoding="utf-8"
     )
-    for path in write(Path(sys.argv[1]), ROOT / "docs"):
-        print(path)
-    for folder in sys.argv[1:]:
+    for folder in folders:
         establish(Path(folder))
+    return [overview, *write(Path(folders[0]), ROOT / "docs")]
+
+
+if __name__ == "__main__":
+    for path in write_all(sys.argv[1:]) if sys.argv[1:] else write_without_runs(ROOT / "docs"):
+        print(path)

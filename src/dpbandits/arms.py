@@ -1,17 +1,27 @@
 """Arms as objects: what each of them pays. ``dp.simulate(..., arms=[dp.arms.beta(4, 1), dp.arms.bernoulli(0.7)])``.
 
-They may be mixed with means, and named by a mapping: ``arms={"red": dp.arms.beta(4, 1), "green": 0.7}``.
+They may be mixed with means, and named by a mapping: ``arms={"red": dp.arms.beta(4, 1), "green": 0.7}``. A distribution
+that has no function below gets one that takes its fields, by its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from dpbandits.environments.arms import Arms
-from dpbandits.environments.distributions import Beta, Choice, Coin, Normal, Uniform
+from dpbandits.environments.distributions import (
+    DISTRIBUTIONS,
+    Beta,
+    Choice,
+    Coin,
+    Distribution,
+    Normal,
+    Uniform,
+)
 from dpbandits.environments.numbers import real
 from dpbandits.environments.replay import read_log
 from dpbandits.errors import InputError
@@ -70,3 +80,22 @@ def choice(*values: float | Iterable[float]) -> Choice:
 def replay(log: Any) -> Arms:
     """The arms of a log, each of whose rewards are resampled: a file or a data frame with columns arm and reward."""
     return Arms.logged(read_log(log))
+
+
+def __getattr__(name: str) -> Callable[..., Distribution]:
+    if name not in DISTRIBUTIONS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    cls = DISTRIBUTIONS[name]
+    signature = inspect.signature(cls)
+
+    def distribution(*args: Any, **kwargs: Any) -> Distribution:
+        given = signature.bind(*args, **kwargs).arguments
+        return cls(**{field: real(field, value) for field, value in given.items()})
+
+    distribution.__name__, distribution.__doc__ = name, cls.__doc__
+    distribution.__signature__ = signature  # type: ignore[attr-defined]
+    return distribution
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *DISTRIBUTIONS})

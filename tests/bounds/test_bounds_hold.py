@@ -8,44 +8,38 @@ from typing import NamedTuple
 import pytest
 
 import dpbandits as dp
-from dpbandits import policies
+from dpbandits.bounds import theorems
 from dpbandits.curators import Batch
 from dpbandits.experiments.theorems import below_theorem
+from dpbandits.policies import lookup
 from dpbandits.policies.policy import Parts, published
 from dpbandits.protocols import NO_LINE, Releases
 from dpbandits.testing import Case
-from dpbandits.testing.playing import regret_is_below_the_bounds
+from dpbandits.testing.playing import on_proven_ground, proven_bounds, regret_is_below_the_bounds
 from dpbandits.types import Rng
 
-PROVEN = {
-    "adac-ucb": "0.9,0.6",
-    "adap-imed": "0.9,0.6",
-    "adap-moss": "0.9,0.6",
-    "adap-klucb": "0.9,0.6",
-    "adap-ucb": "0.9,0.6",
-    "dp-ucb-bound": "0.9,0.6",
-    "heldp-ucb-b": "0.9,0.6",
-    "heldp-ucb-l": "0.9,0.6",
-    "ldp-ucb-b": "0.9,0.6",
-    "ldp-ucb-bs": "normal(0.9,1)+normal(0.6,1)",
-    "ldp-ucb-l": "0.9,0.6",
-    "ldp-ucb-ls": "normal(0.9,1)+normal(0.6,1)",
-}
+PROVEN = sorted(
+    {*lookup.names()}
+    & {
+        p
+        for one in theorems()
+        if one.statement.kind == "upper" and one.statement.checked
+        for p in one.statement.policies
+    }
+)
 
 
 @pytest.mark.parametrize("name", PROVEN)
 def test_the_law_has_something_to_say_about(name: str) -> None:
-    leveled = name.startswith("heldp")
-    trace = dp.simulate(
-        name,
-        arms=PROVEN[name],
-        horizon=1000,
-        runs=1,
-        epsilon=None if leveled else 1.0,
-        levels="constant(1)" if leveled else None,
-        options={"epsilon_min": 1.0} if leveled else {},
-    )
-    assert [one.name for one in trace.bounds() if one.kind == "upper" and one.checked and one.rate is None]
+    """Every policy with a proof is played where the proof holds, so that the law can see it."""
+    trace = on_proven_ground(Case(lookup.find(name)), horizon=1000, runs=1)
+    found = [bound for bound in trace.bounds() if bound.kind == "upper" and bound.checked and bound.value is not None]
+    assert found
+    assert [bound.name for bound in proven_bounds(trace)] == [bound.name for bound in found if bound.rate is None]
+
+
+def test_policies_with_a_proof_are_found() -> None:
+    assert {"adac-ucb", "adap-ucb", "ldp-ucb-ls", "heldp-ucb-b"} <= {*PROVEN}
 
 
 class Turns(NamedTuple):
@@ -110,20 +104,3 @@ def test_lower_bounds_are_below_what_good_policies_lose(
         assert bound.value is not None
         assert math.isfinite(bound.value)
         assert bound.value <= trace.final_regret.mean() + 5.0 * trace.stderr[-1], bound
-
-
-def test_every_policy_with_a_proof_is_covered() -> None:
-    """A new proven bound of a policy of ours must come with arms on which the law sees it."""
-    from dpbandits.bounds import Problem, theorems
-
-    ours = {name.replace("_", "-") for name in policies.__all__}
-    problem = Problem.bernoulli([0.9, 0.6], 1000, epsilon=1.0)
-    proven = {
-        policy
-        for one in theorems()
-        if one.statement.kind == "upper"
-        and one.statement.checked
-        and (one.about is not Problem or one(problem).rate is None)
-        for policy in one.statement.policies
-    }
-    assert proven & ours == set(PROVEN)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import dpbandits as dp
+from dpbandits.environments.distributions import DISTRIBUTIONS
 from dpbandits.policies import lookup
 from dpbandits.simulation import runs
 
@@ -89,6 +91,14 @@ def test_every_policy_stands_on_a_page_of_the_papers() -> None:
     pages = "".join(page.read_text() for page in (ROOT / "docs" / "papers").glob("*.md"))
     missing = [name for name in lookup.names() if f"`{name}`" not in pages]
     assert not missing
+
+
+def test_every_distribution_has_its_row_and_its_function() -> None:
+    page = (ROOT / "docs" / "howto" / "arms-and-levels.md").read_text()
+    for name in DISTRIBUTIONS:
+        assert f"| `{name}(" in page, f"docs/howto/arms-and-levels.md has no row for {name}"
+        assert callable(getattr(dp.arms, name))
+        assert name in dir(dp.arms)
 
 
 def test_the_page_on_the_best_arm(

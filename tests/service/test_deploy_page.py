@@ -127,4 +127,6 @@ def test_the_page_names_the_policies_that_several_workers_refuse() -> None:
     (said,) = re.findall(
         r"policies are refused here: (.*?)\. Their", (ROOT / "docs/howto/deploy.md").read_text(), re.DOTALL
     )
-    assert re.findall(r"`([\w-]+)`", said) == [name for name in lookup.names() if refused(name)]
+    names = [name for name in lookup.names() if refused(name)]
+    sentence = f"These policies are refused here: {', '.join(f'`{name}`' for name in names)}."
+    assert re.findall(r"`([\w-]+)`", said) == names, f"docs/howto/deploy.md must say: {sentence}"
