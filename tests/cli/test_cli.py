@@ -215,7 +215,15 @@ def test_cache_shows_where_compiled_code_is_and_clears_it(
     assert record["folder"] == str(tmp_path)
     assert record["entries"] == 1
     assert record["bytes"] > 12
+    assert "holds       1 compiled loop, 0.0 MB" in dpbandits("cache")[1]
     assert json.loads(dpbandits("cache", "--clear", "--json")[1])["removed"] == 1
-    status, out, _ = dpbandits("cache")
+    CodeStore(tmp_path).write("ab" * 32, b"machine code")
+    status, out, _ = dpbandits("cache", "--clear")
     assert status == 0
-    assert "0 compiled loops" in out
+    assert "removed     1 compiled loop, 0.0 MB" in out
+    assert "holds       0 compiled loops" in out
+
+
+def test_a_simulation_says_that_no_run_knew_the_best_arm(dpbandits: Command) -> None:
+    settings = ["--arms", "0.5,0.49", "--epsilon", "1", "--horizon", "1000", "--runs", "5", "--engine", "python"]
+    assert "known       to none of 5 runs by the horizon\n" in dpbandits("simulate", "dp-tt", *settings)[1]

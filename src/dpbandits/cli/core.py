@@ -132,9 +132,9 @@ def cache(clear: bool, as_json: bool) -> None:
         echo(json.dumps(record | ({} if removed is None else {"removed": removed.entries})))
         return
     if removed is not None:
-        echo(f"removed     {removed.entries} entries, {removed.bytes / 1e6:.1f} MB")
+        echo(f"removed     {plural(removed.entries, 'compiled loop')}, {removed.bytes / 1e6:.1f} MB")
     echo(f"folder      {store.path}")
-    echo(f"holds       {held.entries} compiled loops, {held.bytes / 1e6:.1f} MB")
+    echo(f"holds       {plural(held.entries, 'compiled loop')}, {held.bytes / 1e6:.1f} MB")
 
 
 def _summary(trace: Trace) -> None:

@@ -97,8 +97,13 @@ class Stops:
         }
 
     def __str__(self) -> str:
+        """To how many runs the best arm was known, and when; it goes on after "known to".
+
+        >>> print(Stops(np.zeros((5, 2), np.int64), np.array([0.6, 0.5]), 0.05, 2000))
+        none of 5 runs by the horizon
+        """
         if self.stopped == 0:
-            return f"none of {plural(self.runs, 'run')} knew the best arm by the horizon"
+            return f"none of {plural(self.runs, 'run')} by the horizon"
         median, late = self.quantile(0.5), self.quantile(0.95)
         half = "fewer than half of the runs" if median is None else f"half of the runs after {amount(median)} rounds"
         most = "" if late is None else f", 95 % after {amount(late)}"
