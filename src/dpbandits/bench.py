@@ -28,20 +28,6 @@ CLICKS = "0.036,0.03,0.03,0.03,0.03"
 LEVELS = parse_levels("choice(0,0.2,1,2,100)")
 SKIPPING = ("ucb1", "ldp-ucb-b")  # one for each curator that draws in bulk
 
-#: Later local policies, each with the nearest older one; but for those that stop.
-RELATIVES = {
-    "heldp-glr-b": "heldp-ucb-b",
-    "heldp-weighted-b": "heldp-ucb-b",
-    "heldp-weighted-l": "heldp-ucb-l",
-    "ldp-imed-b": "ldp-ucb-b",
-    "ldp-imed-bs": "ldp-ucb-bs",
-    "ldp-imed-p": "ldp-ucb-l",
-    "ldp-klucb-b": "ldp-ucb-b",
-    "ldp-klucb-bs": "ldp-ucb-bs",
-    "ldp-ts-b": "thompson",
-    "ldp-ts-bs": "thompson",
-}
-
 
 class Row(NamedTuple):
     """One measurement; ``holds`` is None if it could not be made."""
@@ -88,6 +74,11 @@ def _costing(cost: Cost) -> list[str]:
     return [name for name in lookup.names() if lookup.traits(name).cost == cost]
 
 
+def _with_relatives() -> list[tuple[str, str]]:
+    """Later policies, each with the nearest older one."""
+    return [(name, older) for name in lookup.names() if (older := lookup.traits(name).relative)]
+
+
 def measure(*, quick: bool = False, progress: Callable[[int, int], None] | None = None) -> Iterator[Row]:
     """All measurements; ``quick`` uses shorter horizons, as a smoke test."""
     horizon = 10**5 if quick else 10**7
@@ -97,7 +88,7 @@ def measure(*, quick: bool = False, progress: Callable[[int, int], None] | None 
         *(lambda name=name: _counter(name, horizon) for name in _costing("counter")),
         *(lambda name=name: _stints(name, horizon) for name in _costing("stint")),
         *(lambda name=name: _divergences(name, 10**4 if quick else 10**5) for name in _costing("divergence")),
-        *(lambda name=name: _beside(name, RELATIVES[name], horizon) for name in RELATIVES),
+        *(lambda pair=pair: _beside(*pair, horizon) for pair in _with_relatives()),
         *(lambda name=name: _delayed(name, horizon // 100) for name in ("ldp-ucb-b", "adap-ucb")),
         *(lambda name=name: _live(name, 500 if quick else 5000) for name in _local()),
         lambda: _river(2_000 if quick else 20_000),

@@ -257,7 +257,7 @@ def test_a_draw_keeps_account_of_what_is_done_to_it() -> None:
 
 
 def _reward(log: Accounts, number: int = 0) -> Num:
-    return Num(log, 0.0, 1, {("reward", number, "unit"): 1}, 1.0)
+    return Num(log, 0.0, 1, {("reward", number, ("unit",)): 1}, 1.0)
 
 
 def test_symbols_add_up_and_cost_what_they_should() -> None:

@@ -11,10 +11,13 @@ import pytest
 
 import dpbandits as dp
 from dpbandits import audit, policies
+from dpbandits.agents import UCB
+from dpbandits.curators import LocalBernoulli, Plain
 from dpbandits.errors import InputError
 from dpbandits.planning import ask
 from dpbandits.planning.document import document
 from dpbandits.policies import lookup
+from dpbandits.policies.policy import Parts, published
 from dpbandits.privacy import Guarantee
 from dpbandits.privacy.composition import optimal
 from dpbandits.privacy.users import delta_of_reward, for_users, group, of_response, of_reward
@@ -270,3 +273,25 @@ def test_the_memory_of_open_decisions_does_not_grow_for_ever() -> None:
         now[0] += 10.0
         session.tell(session.ask(user), None) if user % 2 else session.ask(user)
     assert len(session._users.whose) <= 2 * (len(session._live.open) + len(session._live.expired)) + 101
+
+
+def test_what_is_declared_private_is_what_promises_something() -> None:
+    for name in lookup.names():
+        assert lookup.traits(name).private == (lookup.sample(name).guarantee.trust != "none"), name
+        assert lookup.takes(name, "rewards_per_user") == lookup.traits(name).private, name
+
+
+def test_a_policy_that_promises_nothing_has_no_promise_for_users() -> None:
+    """Also where its declaration does not say so; and a private one may call its epsilon anything."""
+
+    @published("nobody")
+    def open_ucb(arms: int) -> Parts:
+        return Parts(UCB.start(arms, alpha=1.0), Plain.start(arms))
+
+    @published("nobody")
+    def own_words(arms: int, *, budget: float) -> Parts:
+        return Parts(UCB.start(arms, alpha=1.0), LocalBernoulli.start(arms, epsilon=budget))
+
+    with pytest.raises(InputError, match="policy must be private to promise something to users, got open-ucb"):
+        open_ucb(2).for_users(3)
+    assert own_words(2, budget=0.5).for_users(3).guarantee.epsilon == 1.5

@@ -71,7 +71,7 @@ class Accounts:
 
     def reward(self, number: int) -> Num:
         """A reward about which nothing is assumed."""
-        return Num(self, 0.0, 1, {(REWARD, number, ""): 1}, 1.0, grid=False)
+        return Num(self, 0.0, 1, {(REWARD, number, ()): 1}, 1.0, grid=False)
 
     def noise(self, scale: float, normal: bool = False) -> Num:
         """A new Laplace noise, or a normal one."""

@@ -79,7 +79,7 @@ def attack(
     view = known("view", view or views[0], views)
     rewards = (made.rewards_per_user or 1) if local else 1
     aim = Aim(of_reward(claim, rewards), delta, alpha)
-    if local and made.settings.get("user_delta") is not None:
+    if local and made.user_delta is not None:
         aim = Aim(positive("claim", made.curator.guarantee().epsilon or claim), 0.0, alpha)
     check_trials(trials, aim.claim, alpha, aim.delta)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dpbandits import numerics
 from dpbandits.audit.refusals import Refused
-from dpbandits.audit.symbols import REWARD, Num, span
+from dpbandits.audit.symbols import ON_GRID, REWARD, SIGMOID, UNIT, Num, Steps, span
 from dpbandits.exact import SystemNoise
 
 __all__ = ["stand_ins"]
@@ -18,14 +18,14 @@ def unit(x: Any) -> Any:
         low, high = span(x)
         if low >= 0.0 and high <= 1.0:
             return x.again()  # not x itself: floats may be above 1 where the number on paper is not
-    return _brought(x, "unit") if _bare(x) else numerics.unit(x)
+    return _brought(x, (UNIT,)) if _bare(x) else numerics.unit(x)
 
 
 def sigmoid(x: Any) -> Any:
     """The same for the logistic function. Its result is a different symbol from ``unit`` of the same reward."""
     if isinstance(x, Num) and not _bare(x):
         raise Refused("the logistic function is followed only on a reward itself")
-    return _brought(x, "sigmoid") if _bare(x) else numerics.sigmoid(x)
+    return _brought(x, (SIGMOID,)) if _bare(x) else numerics.sigmoid(x)
 
 
 def on_grid(x: Any) -> Any:
@@ -40,7 +40,7 @@ def on_grid(x: Any) -> Any:
         and x.const == 0.0
         and x.factor * x.terms[terms[0]] == 1
     ):
-        return _brought(x, f"{terms[0][2]} on the grid")
+        return _brought(x, (*terms[0][2], ON_GRID))
     raise Refused("a number that is not a single reward in [0, 1] is put on the grid")
 
 
@@ -52,10 +52,9 @@ def _bare(x: Any) -> bool:
     return term[0] == REWARD and not term[2] and x.factor * c == 1
 
 
-def _brought(x: Num, how: str) -> Num:
+def _brought(x: Num, steps: Steps) -> Num:
     [term] = x.terms
-    grid = how.endswith("grid") or not how.startswith("sigmoid")
-    return Num(x.log, 0.0, 1, {(REWARD, term[1], how): 1}, 1.0, grid=grid)
+    return Num(x.log, 0.0, 1, {(REWARD, term[1], steps): 1}, 1.0, grid=steps[-1] != SIGMOID)
 
 
 def stand_ins(source: Any) -> dict[Any, Any]:

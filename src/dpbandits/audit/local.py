@@ -26,7 +26,7 @@ from dpbandits.audit.poison import Poison
 from dpbandits.audit.reading import read_curator
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.substitutes import substituted
-from dpbandits.audit.symbols import NOISE, REWARD, SWALLOWED, Num, exact
+from dpbandits.audit.symbols import NOISE, ON_GRID, REWARD, SWALLOWED, Num, exact
 from dpbandits.audit.symbols import on_grid as multiple_of_grid
 from dpbandits.audit.watch import beat
 
@@ -136,7 +136,7 @@ def _on_grid(x: Any) -> Any:
     if len(x.terms) != 1 or x.const != 0.0 or path.reward_in(x) != 1:
         raise Refused("something else than one reward is put on the grid")
     [term] = x.terms
-    return Num(path, 0.0, 1, {(REWARD, term[1], f"{term[2]} on the grid"): 1}, 1.0)
+    return Num(path, 0.0, 1, {(REWARD, term[1], (*term[2], ON_GRID)): 1}, 1.0)
 
 
 def _piece(path: Path, sent: Any) -> Piece | None:
@@ -160,7 +160,7 @@ def _piece(path: Path, sent: Any) -> Piece | None:
                 scale = float(abs(f)) * path.scales[j]
                 if sent.peak > SWALLOWED * scale:
                     raise Refused("a number is so large that rounding can swallow its noise")
-                whole = path.how.endswith("grid") and (slope / Fraction(f)).denominator == 1
+                whole = path.steps[-1:] == (ON_GRID,) and (slope / Fraction(f)).denominator == 1
                 on_grid = whole and not sent.off if slope else multiple_of_grid(float(centre.value / Fraction(f)))
             if not noises and (not slope or path.low == path.high):
                 answer = repr(float(centre.at(path.low)))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dpbandits import numerics
 from dpbandits.audit.accounts import Accounts, SymbolicNoise, outcome
 from dpbandits.audit.refusals import Refused
-from dpbandits.audit.symbols import NOISE, REWARD, Num, exact
+from dpbandits.audit.symbols import NOISE, ON_GRID, REWARD, SIGMOID, Num, Steps, exact
 
 __all__ = ["ZERO", "Affine", "DeviceNoise", "End", "Path"]
 
@@ -47,7 +47,7 @@ class Path(Accounts):
         self.low: End = -math.inf
         self.high: End = math.inf
         self.without: set[End] = set()  # the ends that are not in the interval
-        self.how = ""  # the function of the reward that intervals are about
+        self.steps: Steps = ()  # the function of the reward that intervals are about
         self.uniform: dict[int, tuple[Affine, Affine]] = {}
         self.error = STEP  # by how much floats may move the probability of this way
         self.impossible = False
@@ -72,24 +72,24 @@ class Path(Accounts):
         rewards = form.of(REWARD)
         if len(rewards) > 1:
             raise Refused("respond combines a reward with a function of it")
-        for (_, _, how), c in rewards.items():
-            if how != self.how:
-                self._now(how)
+        for (_, _, steps), c in rewards.items():
+            if steps != self.steps:
+                self._now(steps)
             return Fraction(c)
         return Fraction(0)
 
-    def _now(self, how: str) -> None:
-        if not how.startswith(self.how):
+    def _now(self, steps: Steps) -> None:
+        if steps[: len(self.steps)] != self.steps:
             raise Refused("respond uses a reward after it has used a function of it")
-        if how.startswith("sigmoid") and not self.how:
+        if steps[0] == SIGMOID and not self.steps:
             if (self.low, self.high) != (-math.inf, math.inf):
                 raise Refused("respond compares a reward, and uses its logistic function too")
             self.low, self.high = Fraction(0), Fraction(1)
-        if how.endswith("grid"):
+        if steps[-1] == ON_GRID:
             cuts = [Fraction(end) * GRID for end in (self.low, self.high) if math.isfinite(end)]
             if any(cut.denominator != 1 for cut in cuts) or not 0 <= self.low <= self.high <= 1:
                 raise Refused("respond puts a reward on the grid after it was cut off the grid")
-        self.how = how
+        self.steps = steps
 
     def compare(self, form: Any, kind: str) -> bool:
         if not isinstance(form, Num):

@@ -30,6 +30,10 @@ Exact: TypeAlias = Any  # an integer or a fraction
 
 REWARD, NOISE, PUBLIC = "reward", "noise", "public"
 
+#: What was done to a reward, one after the other: the third part of its term. Nothing was done to a bare reward.
+UNIT, SIGMOID, ON_GRID = "unit", "sigmoid", "grid"
+Steps: TypeAlias = tuple[str, ...]
+
 FINE = 4.0  # times the scales of noise: above this it was added to something larger
 SWALLOWED = 1e8  # numbers that are this many times as large as their noise: floats would round the noise
 SMALLEST, LARGEST = 1e-100, 1e100  # coefficients: beyond, floats become 0 or infinite

@@ -122,7 +122,7 @@ class Known(NamedTuple):
 
 def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: float) -> Verdict:
     most = math.inf if policy.horizon is None else policy.horizon
-    rare = delta > 0.0 and not getattr(policy.curator, "by_stint", False)
+    rare = delta > 0.0 and not users_fault("has no by_stint", lambda: policy.curator.by_stint)
     rounds = horizon or int(min(DELTA_ROUNDS if rare else ROUNDS, most))
     if rounds > most:
         raise InputError("horizon", f"must be at most {most}, for which {policy.name} was made, got {rounds}")

@@ -131,8 +131,8 @@ def _cell(factory: lookup.Factory, title: str, trace: Trace, runs: int) -> list[
         if old.levels is None:
             return []
         given["levels"] = old.levels
-        if "epsilon_min" in lookup.options(factory):
-            given["options"] = {"epsilon_min": "auto"}
+        if advised := lookup.traits(factory).advised:
+            given["options"] = dict(advised(old.horizon))
     made = Simulation.of(factory, **given)
     cell = Cell(made, runs, title)
     return [(f"added:{cell.key}", cell)]

@@ -8,7 +8,7 @@ from dpbandits.curators import Plain
 from dpbandits.policies.policy import Parts, published
 
 
-@published("Auer, Cesa-Bianchi & Fischer 2002", cost="bulk", unbounded={"sigmoid": True})
+@published("Auer, Cesa-Bianchi & Fischer 2002", cost="bulk", private=False, unbounded={"sigmoid": True})
 def ucb1(arms: int, *, sigmoid: bool = False) -> Parts:
     """UCB1: the mean plus sqrt(2 log t / n), t being the completed rounds.
 
@@ -29,6 +29,7 @@ def ucb1(arms: int, *, sigmoid: bool = False) -> Parts:
     "Garivier & Cappe 2011",
     "the exploration function is log t, without the 3 log log t of the proof",
     cost="divergence",
+    private=False,
 )
 def kl_ucb(arms: int) -> Parts:
     """KL-UCB: the largest q with n kl(mean, q) <= log t.
@@ -44,7 +45,12 @@ def kl_ucb(arms: int) -> Parts:
     return Parts(KLUCB.start(arms), Plain.start(arms))
 
 
-@published("Thompson 1933; Agrawal & Goyal 2012", "rewards inside (0, 1) count as fractions of a success", cost="arms")
+@published(
+    "Thompson 1933; Agrawal & Goyal 2012",
+    "rewards inside (0, 1) count as fractions of a success",
+    cost="arms",
+    private=False,
+)
 def thompson(arms: int) -> Parts:
     """Thompson sampling: Beta posteriors and a uniform prior.
 
@@ -63,6 +69,7 @@ def thompson(arms: int) -> Parts:
     "Honda & Takemura 2015",
     "the divergence is Bernoulli's, for every distribution in [0, 1]",
     cost="divergence",
+    private=False,
 )
 def imed(arms: int) -> Parts:
     """IMED: the least n kl(mean, best mean) + log n.

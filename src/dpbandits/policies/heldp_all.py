@@ -11,7 +11,7 @@ NEW = "it is new here; no theorem on its regret is proved"
 CORRECTION = 1.0
 
 
-@published(PAPER, NEW, cost="noise", levels="bernoulli")
+@published(PAPER, NEW, cost="noise", levels="bernoulli", relative="heldp-ucb-b")
 def heldp_weighted_b(arms: int, *, correction: float = CORRECTION) -> Parts:
     """HeLDP-Weighted-B: one private bit at each user's own level, weighted by what it tells; nobody is discarded.
 
@@ -30,7 +30,7 @@ def heldp_weighted_b(arms: int, *, correction: float = CORRECTION) -> Parts:
     return Parts(LikelihoodIMED.start(arms, correction=correction), WeightedBernoulli.start(arms))
 
 
-@published(PAPER, NEW, cost="divergence", levels="bernoulli")
+@published(PAPER, NEW, cost="divergence", levels="bernoulli", relative="heldp-ucb-b")
 def heldp_glr_b(arms: int, *, bins: int = 12, correction: float = CORRECTION) -> Parts:
     """HeLDP-GLR-B: one private bit at each user's own level, and the joint likelihood of all bits; nobody is discarded.
 
@@ -49,7 +49,7 @@ def heldp_glr_b(arms: int, *, bins: int = 12, correction: float = CORRECTION) ->
     return Parts(LikelihoodIMED.start(arms, correction=correction), BinnedBernoulli.start(arms, bins=bins))
 
 
-@published(PAPER, NEW, cost="noise", levels="laplace")
+@published(PAPER, NEW, cost="noise", levels="laplace", relative="heldp-ucb-l")
 def heldp_weighted_l(arms: int, *, correction: float = CORRECTION) -> Parts:
     """HeLDP-Weighted-L: Laplace noise at each user's own level, weighted by what it tells; nobody is discarded.
 

@@ -15,7 +15,7 @@ CORRECTED = "evidence e counts as max(0, e - correction log(1 + e)); correction=
 CORRECTION = 1.0
 
 
-@published(KLUCB_PAPER, NO_LOG_LOG, cost="divergence", unbounded="ldp-klucb-bs")
+@published(KLUCB_PAPER, NO_LOG_LOG, cost="divergence", unbounded="ldp-klucb-bs", relative="ldp-ucb-b")
 def ldp_klucb_b(arms: int, *, epsilon: float) -> Parts:
     """LDP-KLUCB-B: every reward becomes one private bit, and KL-UCB is played on the bits.
 
@@ -34,7 +34,7 @@ def ldp_klucb_b(arms: int, *, epsilon: float) -> Parts:
     return Parts(KLUCB.start(arms), LocalBernoulli.start(arms, epsilon=epsilon))
 
 
-@published(KLUCB_PAPER, NO_LOG_LOG, cost="divergence", any_reward=True)
+@published(KLUCB_PAPER, NO_LOG_LOG, cost="divergence", any_reward=True, relative="ldp-ucb-bs")
 def ldp_klucb_bs(arms: int, *, epsilon: float) -> Parts:
     """LDP-KLUCB-BS: LDP-KLUCB-B on the logistic function of the reward, for rewards of any size.
 
@@ -51,7 +51,7 @@ def ldp_klucb_bs(arms: int, *, epsilon: float) -> Parts:
     return Parts(KLUCB.start(arms), LocalBernoulli.start(arms, epsilon=epsilon, sigmoid=True))
 
 
-@published(TS_PAPER, cost="arms", unbounded="ldp-ts-bs")
+@published(TS_PAPER, cost="arms", unbounded="ldp-ts-bs", relative="thompson")
 def ldp_ts_b(arms: int, *, epsilon: float) -> Parts:
     """LDP-TS-B: every reward becomes one private bit, and Thompson sampling is played on the bits.
 
@@ -68,7 +68,7 @@ def ldp_ts_b(arms: int, *, epsilon: float) -> Parts:
     return Parts(Thompson.start(arms), LocalBernoulli.start(arms, epsilon=epsilon))
 
 
-@published(TS_PAPER, cost="arms", any_reward=True)
+@published(TS_PAPER, cost="arms", any_reward=True, relative="thompson")
 def ldp_ts_bs(arms: int, *, epsilon: float) -> Parts:
     """LDP-TS-BS: LDP-TS-B on the logistic function of the reward, for rewards of any size.
 
@@ -85,7 +85,7 @@ def ldp_ts_bs(arms: int, *, epsilon: float) -> Parts:
     return Parts(Thompson.start(arms), LocalBernoulli.start(arms, epsilon=epsilon, sigmoid=True))
 
 
-@published(IMED_PAPER, CORRECTED, cost="divergence", unbounded="ldp-imed-bs")
+@published(IMED_PAPER, CORRECTED, cost="divergence", unbounded="ldp-imed-bs", relative="ldp-ucb-b")
 def ldp_imed_b(arms: int, *, epsilon: float, correction: float = CORRECTION) -> Parts:
     """LDP-IMED-B: every reward becomes one private bit, and IMED is played on the bits.
 
@@ -104,7 +104,7 @@ def ldp_imed_b(arms: int, *, epsilon: float, correction: float = CORRECTION) -> 
     return Parts(IMED.start(arms, correction=correction), LocalBernoulli.start(arms, epsilon=epsilon))
 
 
-@published(IMED_PAPER, CORRECTED, cost="divergence", any_reward=True)
+@published(IMED_PAPER, CORRECTED, cost="divergence", any_reward=True, relative="ldp-ucb-bs")
 def ldp_imed_bs(arms: int, *, epsilon: float, correction: float = CORRECTION) -> Parts:
     """LDP-IMED-BS: LDP-IMED-B on the logistic function of the reward, for rewards of any size.
 

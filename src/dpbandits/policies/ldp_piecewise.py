@@ -15,6 +15,7 @@ CORRECTION = 1.0
     "normal responses, and no theorem on its regret is proved",
     cost="noise",
     unbounded="ldp-imed-bs",
+    relative="ldp-ucb-l",
 )
 def ldp_imed_p(arms: int, *, epsilon: float, correction: float = CORRECTION) -> Parts:
     """LDP-IMED-P: every reward passes the piecewise mechanism, and IMED is played on the responses.

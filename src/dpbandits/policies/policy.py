@@ -64,6 +64,8 @@ class Traits:
     caution: str = ""  # what goes badly wrong in a small share of the runs, and how often
     advised: Callable[[int], Mapping[str, Any]] | None = None  # options that a careful user sets, by the horizon
     stops: bool = False  # whether it stops when it knows the best arm; its option ``beta`` bounds how often it errs
+    private: bool = True  # whether anything is promised; if so, ``rewards_per_user`` is one of its settings
+    relative: str = ""  # the nearest older policy, beside whose speed its own is measured
     title: str = ""  # as papers write it; empty: what its docstring begins with, before the colon
 
     @property
@@ -97,12 +99,17 @@ class Policy:
         promise = self.curator.guarantee()
         if self.rewards_per_user is None:
             return promise
-        return for_users(promise, self.rewards_per_user, self.settings.get("user_delta", 0.0))
+        return for_users(promise, self.rewards_per_user, self.user_delta or 0.0)
 
     @property
     def rewards_per_user(self) -> int | None:
         """The most rewards that a user gives, where the promise is one for users."""
         return self.settings.get("rewards_per_user")
+
+    @property
+    def user_delta(self) -> float | None:
+        """The delta of a promise for users, where their responses compose to one with a delta."""
+        return self.settings.get("user_delta")
 
     @property
     def title(self) -> str:
@@ -151,7 +158,7 @@ class Policy:
           central privacy, epsilon 1 for one user
         """
         asked = {"rewards_per_user": rewards_per_user, "user_delta": user_delta}
-        if "rewards_per_user" not in inspect.signature(self.factory).parameters:
+        if not self.traits.private:
             raise InputError("policy", f"must be private to promise something to users, got {self.name}")
         return self.factory(**{**self.settings, **asked})
 
@@ -192,7 +199,7 @@ def published(
         own, name = inspect.signature(build), build.__name__.replace("_", "-")
         signature = own
         about = Traits(paper, differs, **{"title": _title(build), **traits})
-        if "epsilon" in signature.parameters or about.levels is not None:
+        if about.private:
             signature = own.replace(parameters=[*own.parameters.values(), *USERS.values()])
 
         @functools.wraps(build)
@@ -263,7 +270,9 @@ def _of_rewards(asked: dict[str, Any], users: Mapping[str, Any]) -> dict[str, An
 
 def _check_users(policy: Policy) -> None:
     """Refuse settings about users for which there is no promise."""
-    if "user_delta" not in policy.settings:
+    if policy.rewards_per_user is not None and policy.curator.guarantee().trust == "none":
+        raise InputError("policy", f"must be private to promise something to users, got {policy.name}")
+    if policy.user_delta is None:
         return
     if policy.traits.levels is not None:
         raise InputError("user_delta", f"is not a parameter of {policy.name}, whose users have levels of their own")

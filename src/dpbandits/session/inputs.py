@@ -81,6 +81,6 @@ def of_response(policy: Policy, epsilon: Fraction | None) -> Fraction | None:
     """The epsilon of a single response, exactly: the user's, divided by the number of their rewards."""
     if epsilon is None or policy.rewards_per_user is None:
         return epsilon
-    if "user_delta" in policy.settings:  # they compose, and the share is a number of few digits
+    if policy.user_delta is not None:  # they compose, and the share is a number of few digits
         return rational("epsilon", policy.of_reward["epsilon"])
     return epsilon / policy.rewards_per_user

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from dpbandits.changing import allows_pauses
+from dpbandits.curators.batches import Batches
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments.delays import parse_delay
 from dpbandits.errors import InputError
@@ -288,11 +290,16 @@ def every_curator_runs_on_exact_noise(case: Case) -> None:
             assert abs(total - round(total)) < 1e-6 * max(abs(total), 1.0), "a released sum is not on the grid"
 
 
+@singledispatch
 def _released_sums(curator: Any, arms: int) -> list[float]:
-    """What was released, in steps of the grid: the field ``sums``, or else what the released means are made of."""
-    if "sums" in curator._fields:
-        return (curator.sums * GRID).ravel().tolist()
+    """The sums that were released, in steps of the grid: what the released means are made of."""
     return [curator.mean(arm) * curator.samples(arm, 0) * GRID for arm in range(arms) if curator.ready(arm, 0.0)]
+
+
+@_released_sums.register
+def _(curator: Batches, arms: int) -> list[float]:
+    """The sum of each batch."""
+    return (curator.sums * GRID).ravel().tolist()
 
 
 def exact_noise_refuses_what_is_not_on_the_grid(case: Case) -> None:

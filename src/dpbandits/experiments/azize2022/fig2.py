@@ -22,6 +22,7 @@ from dpbandits.experiments.claims import (
     within,
 )
 from dpbandits.experiments.panels import Panel, regrets
+from dpbandits.policies import lookup
 from dpbandits.simulation import Trace
 
 TITLE = "Figure 2: regret over time at ε = 1, five Bernoulli arms"
@@ -98,7 +99,7 @@ def cells(scale: str) -> dict[str, Cell]:
 
 def cell(policy: str, arms: str, epsilon: float, scale: str) -> Cell:
     """A policy as Section 5 runs it."""
-    runs = EXPENSIVE_RUNS if policy == "private-ucb" else RUNS
+    runs = EXPENSIVE_RUNS if lookup.traits(policy).cost == "counter" else RUNS
     if policy in FEW_VALUES and epsilon <= SMALL_EPSILON:
         runs = CLOSE_RUNS
     return Cell.of(policy, arms, HORIZON, runs[scale], epsilon)
