@@ -19,7 +19,7 @@ from dpbandits.environments import Arms
 from dpbandits.errors import InputError
 from dpbandits.exact import Exactly, ThresholdCurator, rational
 from dpbandits.mechanisms import attenuation, convert_to_bernoulli, debias
-from dpbandits.privacy.guarantee import ANY_REAL, Guarantee
+from dpbandits.privacy.guarantee import ANY_REWARD, Guarantee
 
 __all__ = ["FoundRange", "RangeFinder", "find_range"]
 
@@ -103,7 +103,7 @@ class RangeFinder:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised to each user who answers."""
-        return Guarantee.local(float(self.epsilon), ANY_REAL.split(":")[0])
+        return Guarantee.local(float(self.epsilon), ANY_REWARD)
 
     def ask(self) -> float:
         """The threshold for the next user."""

@@ -26,6 +26,7 @@ from dpbandits.display import shortened
 from dpbandits.formats import amount, duration, estimate, plural
 
 if TYPE_CHECKING:
+    from dpbandits.privacy import Guarantee
     from dpbandits.simulation.trace import Trace
 
 
@@ -141,7 +142,7 @@ def _summary(trace: Trace) -> None:
     from dpbandits.simulation import compiling
 
     record = trace.to_json()
-    final, promise = record["final"], record["guarantee"]
+    final = record["final"]
     settings = f"{plural(trace.horizon, 'round')}, {plural(trace.runs, 'run')}, seed {trace.simulation.seed}"
     echo(f"{trace.label} on {trace.simulation.arms.text}: {settings}")
     echo(f"regret      {_regret(trace, final)}")
@@ -152,7 +153,7 @@ def _summary(trace: Trace) -> None:
     echo(f"best arm    {best}{100 * final['best_arm_fraction']:.2f} % of rounds")
     if trace.stops is not None:
         echo(f"known       to {trace.stops}")
-    echo(f"guarantee   {_promise(promise)}")
+    echo(f"guarantee   {_promise(trace.guarantee)}")
     compiled = compiling.seconds()
     share = f", of which {duration(compiled)} compiling" if compiled >= 0.01 else ""
     echo(f"time        {duration(elapsed())}{share}")
@@ -170,14 +171,14 @@ def _regret(trace: Trace, final: dict[str, Any]) -> str:
     return f"{text}; {100 * mean / best:.2g} % of what the best arm pays" if best > 0 else text
 
 
-def _promise(promise: dict[str, Any]) -> str:
-    if "promise" in promise:
-        return f"no promise{promise['promise'].removeprefix('none')}"
-    if promise["trust"] == "none":
-        return promise["conditions"]
-    epsilon = "each user's own epsilon" if promise["epsilon"] is None else f"epsilon {promise['epsilon']:g}"
-    delta = f", delta {promise['delta']:.3g}" if promise["delta"] else ""
-    return f"{promise['trust']}, {epsilon}{delta} for {promise['unit']}; {promise['conditions']}"
+def _promise(promise: Guarantee) -> str:
+    if promise.void:
+        return promise.in_short
+    if promise.trust == "none":
+        return promise.conditions
+    epsilon = "each user's own epsilon" if promise.epsilon is None else f"epsilon {promise.epsilon:g}"
+    delta = f", delta {promise.delta:.3g}" if promise.delta else ""
+    return f"{promise.trust}, {epsilon}{delta} for {promise.unit}; {promise.conditions}"
 
 
 def _write(trace: Trace, out: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpbandits.display import card, shortened, sparkline
 
@@ -14,9 +14,20 @@ SHOWS = "the best adversary: detections (up) against false alarms (right)"
 
 ONE_REWARD = "one reward"
 IN_RANGE = "rewards are clipped to [0, 1] inside the curator"
-ANY_REAL = "any reward: it passes through the logistic function inside the curator"
+ANY_REWARD = "any reward"
+ANY_REAL = f"{ANY_REWARD}: it passes through the logistic function inside the curator"
 FROM_LOG = "computed from the log itself"
-SIMULATED = "for simulation: no promise on real rewards"
+
+
+class Void(NamedTuple):
+    """That nothing is promised of some numbers, whatever the policy promises where it runs."""
+
+    sentence: str
+    reason: str
+
+
+LOGGED = Void(f"no promise: {FROM_LOG}", FROM_LOG)
+SIMULATED = Void("for simulation: no promise on real rewards", "for simulation: no promise on real rewards")
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class Guarantee:
     unit: str
     view: str
     conditions: str
-    void: str = ""  # why nothing is promised about these numbers, whatever the policy promises in a live run
+    void: Void | None = None  # why nothing is promised about these numbers
 
     @classmethod
     def none(cls) -> Guarantee:
@@ -69,7 +80,7 @@ class Guarantee:
         >>> Guarantee.central(1.0).from_log().in_short
         'no promise: computed from the log itself'
         """
-        return self._void(f"no promise: {FROM_LOG}")
+        return self._void(LOGGED)
 
     def simulated(self) -> Guarantee:
         """The guarantee with simulated noise: none on real rewards, because the generator reveals what it drew.
@@ -79,19 +90,19 @@ class Guarantee:
         """
         return self._void(SIMULATED)
 
-    def _void(self, sentence: str) -> Guarantee:
-        return dataclasses.replace(self.under(sentence), void=sentence)
+    def _void(self, void: Void) -> Guarantee:
+        return dataclasses.replace(self.under(void.sentence), void=void)
 
     @property
     def promise(self) -> str:
         """The text "none" and the reason, if nothing is promised about the numbers beside it. Otherwise empty."""
-        return f"none: {self.void.removeprefix('no promise: ')}" if self.void else ""
+        return f"none: {self.void.reason}" if self.void else ""
 
     @property
     def in_short(self) -> str:
         """The trust model, epsilon and delta; or why nothing is promised."""
         if self.void:
-            return self.void
+            return self.void.sentence
         for_whom = "" if self.unit == ONE_REWARD else f" for {self.unit}"
         return "not private" if self.trust == "none" else f"{self.trust} privacy, {self.size}{for_whom}"
 
@@ -103,7 +114,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         if self.void:
-            return f"{self.void[0].upper()}{self.void[1:]}."
+            return f"{self.void.sentence[0].upper()}{self.void.sentence[1:]}."
         if self.trust == "none":
             return "No privacy is promised: whoever decides sees the rewards."
         return (
