@@ -88,7 +88,7 @@ def measure(*, quick: bool = False, progress: Callable[[int, int], None] | None 
         *(lambda name=name: _counter(name, horizon) for name in _costing("counter")),
         *(lambda name=name: _stints(name, horizon) for name in _costing("stint")),
         *(lambda name=name: _divergences(name, 10**4 if quick else 10**5) for name in _costing("divergence")),
-        *(lambda pair=pair: _beside(*pair, horizon) for pair in _with_relatives()),
+        *(lambda pair=pair: _beside(pair[0], pair[1], horizon) for pair in _with_relatives()),
         *(lambda name=name: _delayed(name, horizon // 100) for name in ("ldp-ucb-b", "adap-ucb")),
         *(lambda name=name: _live(name, 500 if quick else 5000) for name in _local()),
         lambda: _river(2_000 if quick else 20_000),

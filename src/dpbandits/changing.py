@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.errors import ChoiceError, InputError
+from dpbandits.errors import InputError, check_choice
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import Agent, Releases
 from dpbandits.types import Rng
@@ -65,8 +65,7 @@ class SomeArms(NamedTuple):
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         arm, stint, line = self.agent.act(self.seen(releases), t, rng)
-        if not 0 <= arm < len(self.numbers):
-            raise ChoiceError("act must return an arm that exists and a stint of at least 1")
+        check_choice(arm, stint, len(self.numbers))
         return self.numbers[arm], stint, line
 
     def seen(self, releases: Releases) -> Among:

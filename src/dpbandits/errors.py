@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-__all__ = ["ChoiceError", "InputError", "MissingExtraError", "require"]
+__all__ = ["ChoiceError", "InputError", "MissingExtraError", "check_choice", "require"]
 
 
 class ChoiceError(ValueError):
     """An agent answered with an arm that does not exist, or with a stint of no rounds."""
+
+
+def check_choice(arm: int, stint: int, arms: int) -> None:
+    """Refuse what an agent answered if there is no such arm or no such stint. Loops call it, and compile it.
+
+    >>> check_choice(1, 20, 2)
+    """
+    if not (0 <= arm < arms and stint >= 1):
+        raise ChoiceError("act must return an arm that exists and a stint of at least 1")
 
 
 class InputError(ValueError):

@@ -35,7 +35,7 @@ import numpy as np
 
 from dpbandits.changing import SomeArms, choosing_among, keep, with_more_arms
 from dpbandits.curators.awaiting import awaiting
-from dpbandits.errors import ChoiceError, InputError
+from dpbandits.errors import InputError, check_choice
 from dpbandits.parts import copied, freeze, in_plain_python, thaw
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import FOR_EVER, NO_LINE, Agent, Counting, Curator, Releases
@@ -98,8 +98,7 @@ class Desk(NamedTuple):
     def open(self, releases: Releases, agent: Agent, choices: Rng) -> None:
         """Ask the agent for the next stint."""
         arm, stint, line = agent.act(releases, self.decisions[0] + 1, choices)
-        if arm < 0 or arm >= len(self.out) or stint < 1:
-            raise ChoiceError("act must return an arm that exists and a stint of at least 1")
+        check_choice(arm, stint, len(self.out))
         self.stint[0] += 1
         self.arm[0], self.asked[0], self.line[0] = arm, stint, line
         self.given[0], self.arrived[0], self.closing[0] = 0, 0, math.inf

@@ -9,11 +9,12 @@ from dpbandits.agents.lazy import CoveringUCB, LazyThompson, LazyUCB
 from dpbandits.agents.likelihood import LikelihoodIMED, LikelihoodUCB
 from dpbandits.agents.moss import MOSS
 from dpbandits.agents.propensities import propensities
+from dpbandits.agents.root_ucb import RootUCB
 from dpbandits.agents.skip_ahead import skip_ahead
 from dpbandits.agents.standing import standing
 from dpbandits.agents.thompson import Thompson
 from dpbandits.agents.top_two import BitsTest, SumsTest, TopTwo
-from dpbandits.agents.ucb import UCB, RootUCB
+from dpbandits.agents.ucb import UCB
 
 __all__ = [
     "IMED",

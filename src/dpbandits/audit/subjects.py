@@ -12,7 +12,7 @@ import numpy as np
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.watch import beat
 from dpbandits.checks import fraction, positive
-from dpbandits.errors import ChoiceError, InputError
+from dpbandits.errors import ChoiceError, InputError, check_choice
 from dpbandits.exact import SystemNoise
 from dpbandits.parts import arrays
 from dpbandits.policies import lookup
@@ -99,10 +99,7 @@ def try_out(policy: Policy, rounds: int) -> None:
             beat()
             if left == 0:
                 arm, left, _ = agent.act(curator, t + 1, choices)
-                if not (0 <= arm < policy.arms and left >= 1):
-                    raise ChoiceError(
-                        f"act must return an arm that exists and a stint of at least 1, got {arm}, {left}"
-                    )
+                check_choice(arm, left, policy.arms)
             curator.add(arm, curator.respond(float(t % 2), 1.0, noise), 1.0, noise)
             left -= 1
             if left == 0:

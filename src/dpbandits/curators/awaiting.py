@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Generic, NamedTuple, TypeVar
 
+from dpbandits.curators.rounds import PassedOn
 from dpbandits.protocols import Bounded, Curator, Likelihood, Releases
 from dpbandits.types import Integers
 
@@ -25,24 +26,21 @@ def awaiting(curator: Curator, out: Integers, window: float) -> Releases:
     return Awaiting(curator, out)
 
 
-class Awaiting(NamedTuple, Generic[Inner]):
+class AwaitingFields(NamedTuple, Generic[Inner]):
+    """The fields of ``Awaiting``."""
+
+    inner: Inner
+    out: Integers  # (arms,): decisions that wait for a response
+
+
+class Awaiting(PassedOn, AwaitingFields[Inner]):
     """The same releases, where decisions that wait for a response count as responses that left the mean unchanged.
 
     An index then trusts an arm's mean more while many of its responses are on their way, so that the same arm is not
     handed to everybody meanwhile.
     """
 
-    inner: Inner
-    out: Integers  # (arms,): decisions that wait for a response
-
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.inner.ready(arm, confidence)
-
-    def mean(self, arm: int) -> float:
-        return self.inner.mean(arm)
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return self.inner.lowest(arm, ahead)
+    __slots__ = ()
 
     def samples(self, arm: int, ahead: int) -> float:
         return self.inner.samples(arm, ahead + self.out[arm])

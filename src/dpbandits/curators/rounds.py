@@ -8,7 +8,7 @@ from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.protocols import NO_LINE, Curator, Environment
 from dpbandits.types import Rng
 
-__all__ = ["OneByOne", "one_by_one"]
+__all__ = ["OneByOne", "PassedOn", "one_by_one"]
 
 Inner = TypeVar("Inner", bound=Curator)
 
@@ -26,7 +26,28 @@ def one_by_one(
     return n
 
 
-class OneByOne(NamedTuple, Generic[Inner]):
+class PassedOn:
+    """What passes questions on to the releases in its field ``inner``."""
+
+    __slots__ = ()
+
+    def ready(self: Any, arm: int, confidence: float) -> bool:
+        return self.inner.ready(arm, confidence)
+
+    def mean(self: Any, arm: int) -> float:
+        return self.inner.mean(arm)
+
+    def lowest(self: Any, arm: int, ahead: int) -> float:
+        return self.inner.lowest(arm, ahead)
+
+
+class OneByOneFields(NamedTuple, Generic[Inner]):
+    """The field of ``OneByOne``."""
+
+    inner: Inner
+
+
+class OneByOne(PassedOn, OneByOneFields[Inner]):
     """The same curator without bulk draws, with which bulk draws are compared.
 
     >>> from dpbandits.curators import Batch
@@ -34,7 +55,7 @@ class OneByOne(NamedTuple, Generic[Inner]):
     1.0
     """
 
-    inner: Inner
+    __slots__ = ()
 
     @property
     def by_stint(self) -> bool:
@@ -73,15 +94,6 @@ class OneByOne(NamedTuple, Generic[Inner]):
 
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
         return one_by_one(self.inner, environment, arm, n, line, rewards, noise)
-
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.inner.ready(arm, confidence)
-
-    def mean(self, arm: int) -> float:
-        return self.inner.mean(arm)
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return self.inner.lowest(arm, ahead)
 
     def samples(self, arm: int, ahead: int) -> float:
         return self.inner.samples(arm, ahead)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from dpbandits.agents import BitsTest, SumsTest, TopTwo, batches
-from dpbandits.checks import at_least, positive
+from dpbandits.checks import positive
 from dpbandits.curators import Batch, LocalBernoulli, RunningSum
+from dpbandits.policies.first_batch import first_batch
 from dpbandits.policies.policy import Parts, published
 
 TT_2023 = "Azize, Jourdan, Al Marjani & Basu 2023"
@@ -22,11 +21,9 @@ FEW = {"first": 1, "ratio": 8.0}
 BETA = 0.05
 
 
-def first_batch(first: float | str, epsilon: float) -> int:
-    """The length of the first batch: a number, or ceil(10 / min(1, epsilon)), because shorter ones decide little."""
-    if first == BY_EPSILON:
-        return math.ceil(10.0 / min(1.0, positive("epsilon", epsilon)))
-    return at_least("first", first, 1)  # type: ignore[arg-type]
+def _first_batch(first: float | str, epsilon: float) -> int:
+    """A number, or 10 / min(1, epsilon) rewards, because shorter batches decide little."""
+    return first_batch(first, BY_EPSILON, 10.0 / min(1.0, positive("epsilon", epsilon)))
 
 
 def by_horizon(horizon: int) -> dict[str, float]:
@@ -55,7 +52,7 @@ def adap_tt(
     70
     """
     test = SumsTest.start(arms, epsilon=epsilon, beta=beta)
-    agent = TopTwo.start(arms, test, ratio=ratio, first=first_batch(first, epsilon))
+    agent = TopTwo.start(arms, test, ratio=ratio, first=_first_batch(first, epsilon))
     return Parts(agent, Batch.start(arms, epsilon=epsilon))
 
 
@@ -86,7 +83,7 @@ def dp_tt(
     >>> round(trace.final_regret.mean())
     51
     """
-    test, first = SumsTest.start(arms, epsilon=epsilon, beta=beta, keeps=True), first_batch(first, epsilon)
+    test, first = SumsTest.start(arms, epsilon=epsilon, beta=beta, keeps=True), _first_batch(first, epsilon)
     agent = TopTwo.start(arms, test, ratio=ratio, first=first)
     return Parts(agent, RunningSum.start(arms, epsilon=epsilon, most=batches(ratio, first)))
 

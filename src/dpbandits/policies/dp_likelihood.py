@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dpbandits.agents import Geometric, LikelihoodIMED, LikelihoodUCB, batches
-from dpbandits.checks import at_least, positive
+from dpbandits.checks import positive
 from dpbandits.curators import BatchLikelihood, RunningSum
+from dpbandits.policies.first_batch import first_batch
 from dpbandits.policies.policy import Parts, published
 
 PAPER = "Azize, Wu, Honda, Orabona, Ito & Basu 2025"
@@ -17,13 +17,6 @@ SCHEDULE = (
 )
 TEN, FOUR = "10/epsilon", "4/epsilon"
 FEW: dict[str, Any] = {"first": 1, "ratio": 8.0}
-
-
-def first_batch(first: float | str, rule: str, numerator: float, epsilon: float) -> int:
-    """The length of the first batch: a number, or by the rule ceil(numerator / epsilon)."""
-    if first == rule:
-        return math.ceil(numerator / positive("epsilon", epsilon))
-    return at_least("first", first, 1)  # type: ignore[arg-type]
 
 
 @published(PAPER, SCHEDULE, cost="stint", short={**FEW, "first": 3})
@@ -42,7 +35,7 @@ def dp_klucb(arms: int, *, epsilon: float, ratio: float = 2.0, first: float | st
     >>> round(trace.final_regret.mean())
     12
     """
-    first = first_batch(first, TEN, 10.0, epsilon)
+    first = first_batch(first, TEN, 10.0 / positive("epsilon", epsilon))
     agent = Geometric.start(arms, LikelihoodUCB.start(arms), ratio=ratio, first=first)
     return Parts(agent, RunningSum.start(arms, epsilon=epsilon, most=batches(ratio, first)))
 
@@ -68,7 +61,7 @@ def dp_imed(arms: int, *, epsilon: float, ratio: float = 2.0, first: float | str
     >>> round(trace.final_regret.mean())
     9
     """
-    first = first_batch(first, TEN, 10.0, epsilon)
+    first = first_batch(first, TEN, 10.0 / positive("epsilon", epsilon))
     agent = Geometric.start(arms, LikelihoodIMED.start(arms), ratio=ratio, first=first)
     return Parts(agent, RunningSum.start(arms, epsilon=epsilon, most=batches(ratio, first)))
 
@@ -97,6 +90,6 @@ def dp_glr_imed(
     >>> round(trace.final_regret.mean())
     17
     """
-    first = first_batch(first, FOUR, 4.0, epsilon)
+    first = first_batch(first, FOUR, 4.0 / positive("epsilon", epsilon))
     agent = Geometric.start(arms, LikelihoodIMED.start(arms, correction=correction), ratio=ratio, first=first)
     return Parts(agent, BatchLikelihood.start(arms, epsilon=epsilon, most=batches(ratio, first)))

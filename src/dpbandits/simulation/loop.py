@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpbandits.errors import ChoiceError
+from dpbandits.errors import check_choice
 from dpbandits.protocols import Agent, Curator, Environment
 from dpbandits.types import Integers, Rng
 
@@ -17,8 +17,7 @@ def play_stint(
     A stint that is cut short by its line, or by the end, is not closed.
     """
     arm, stint, line = agent.act(curator, t, choices)
-    if arm < 0 or arm >= len(environment.means) or stint < 1:
-        raise ChoiceError("act must return an arm that exists and a stint of at least 1")
+    check_choice(arm, stint, len(environment.means))
     played = curator.absorb(environment, arm, min(stint, left), line, rewards, noise)
     if played == stint:
         curator.close(arm, noise)

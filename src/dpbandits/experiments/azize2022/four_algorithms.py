@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from dpbandits.experiments import theorems
 from dpbandits.experiments.azize2022.fig2 import LABELS, ORDER, cell
@@ -27,17 +28,33 @@ SIMILAR = 0.25
 EPSILON_DEPENDENT = ("adap-klucb", "adap-ucb", "private-ucb")
 
 
-def cells_of(environment: str, scale: str) -> dict[str, Cell]:
-    """The four algorithms at each epsilon."""
-    arms = f"@azize2022-{environment}"
-    return {f"{policy}:{e:g}": cell(policy, arms, e, scale) for policy in LABELS for e in EPSILONS}
+class FourAlgorithms(NamedTuple):
+    """One of the figures: all four differ in these constants."""
+
+    figure: int
+    environment: str
+    known: Mapping[str, Mapping[str, str]]  # by claim, the comparisons that are known to fail
+
+    def cells(self, scale: str) -> dict[str, Cell]:
+        """The four algorithms at each epsilon."""
+        arms = f"@azize2022-{self.environment}"
+        return {f"{policy}:{e:g}": cell(policy, arms, e, scale) for policy in LABELS for e in EPSILONS}
+
+    def score(self, traces: Mapping[str, Trace], scale: str) -> list[Finding]:
+        """The verdicts on the claims of Appendix G."""
+        return _score(self, traces)
+
+    def plot(self, traces: Mapping[str, Trace], scale: str) -> list[Panel]:
+        """A panel for each epsilon."""
+        panels = []
+        for e in EPSILONS:
+            lines = {label: traces[f"{policy}:{e:g}"] for policy, label in LABELS.items()}
+            panels.append(regrets(f"{e:g}", f"{self.environment.upper()}, ε = {e:g}", lines, band="std"))
+        return panels
 
 
-def score_of(
-    figure: str, environment: str, traces: Mapping[str, Trace], known: Mapping[str, Mapping[str, str]]
-) -> list[Finding]:
-    """The verdicts on the claims of Appendix G. ``known`` holds, by claim, the comparisons that are known to fail."""
-    name, where = environment.upper(), f"Appendix G, Fig. {figure}"
+def _score(of: FourAlgorithms, traces: Mapping[str, Trace]) -> list[Finding]:
+    name, where, known = of.environment.upper(), f"Appendix G, Fig. {of.figure}", of.known
     lowest = Claim(
         "lowest",
         f"AdaP-KLUCB achieves the lowest regret in {name} at every epsilon, slightly better than AdaP-UCB.",
@@ -64,7 +81,7 @@ def score_of(
     similar = Claim(
         "similar",
         f"AdaP-UCB and AdaP-KLUCB achieve similar regret in {name}.",
-        f"Appendix G.2, Fig. {figure}",
+        f"Appendix G.2, Fig. {of.figure}",
         "regret of AdaP-UCB over that of AdaP-KLUCB at the horizon, at each epsilon",
         "'similar' is read as within a quarter, beyond three standard errors",
         known.get("similar", {}),
@@ -104,14 +121,4 @@ def score_of(
                 for e in EPSILONS
             )
         ),
-    ]
-
-
-def plot_of(environment: str, traces: Mapping[str, Trace]) -> list[Panel]:
-    """A panel for each epsilon."""
-    return [
-        regrets(
-            f"{e:g}", f"{environment.upper()}, ε = {e:g}", {LABELS[p]: traces[f"{p}:{e:g}"] for p in LABELS}, band="std"
-        )
-        for e in EPSILONS
     ]
