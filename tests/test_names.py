@@ -1,9 +1,10 @@
-"""One word, one thing: no two public classes of the library have the same name."""
+"""One word, one thing: no two classes or type aliases of the library have the same name."""
 
 from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import dpbandits
@@ -11,11 +12,40 @@ import dpbandits
 PACKAGE = Path(dpbandits.__file__).parent
 
 
-def test_no_two_public_classes_have_one_name() -> None:
-    places = defaultdict(list)
+def trees() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(str(path.relative_to(PACKAGE)))
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text())
+
+
+def alias(node: ast.stmt) -> str | None:
+    """The name of a type alias: a capitalised name that stands for something written with brackets, bars or Any."""
+    match node:
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(target=ast.Name(id=name), value=value)
+        ):
+            written = isinstance(value, ast.Subscript | ast.BinOp) or (
+                isinstance(value, ast.Name) and value.id == "Any"
+            )
+            return name if written and not name.isupper() and name.lstrip("_")[:1].isupper() else None
+    return None
+
+
+def test_no_two_classes_have_one_name() -> None:
+    places = defaultdict(list)
+    for path, tree in trees():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(path)
     assert len(places) > 80, "the classes are not found"
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_two_type_aliases_have_one_name() -> None:
+    """But for the two workers of the service, which take the same jobs."""
+    places = defaultdict(list)
+    for path, tree in trees():
+        for name in filter(None, map(alias, tree.body)):
+            places[name].append(path)
+    assert len(places) > 20, "the aliases are not found"
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert twice == {"Job": ["service/embedded.py", "service/shared.py"]}

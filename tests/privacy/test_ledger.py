@@ -20,7 +20,7 @@ from dpbandits import policies
 from dpbandits.audit.releases import enter_all, played
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
-from dpbandits.privacy.ledger import Ledger, LedgerError, Name
+from dpbandits.privacy.ledger import EntryName, Ledger, LedgerError
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.fractions("1/100", 1)), max_size=30))
@@ -119,12 +119,12 @@ def test_it_survives_json_and_is_checked_again() -> None:
 class Slow(Ledger):
     """A ledger that lets other threads run between a check and its entry."""
 
-    def _check(self, release: Name, reward: Name, cost: Fraction) -> None:
+    def _check(self, release: EntryName, reward: EntryName, cost: Fraction) -> None:
         super()._check(release, reward, cost)
         time.sleep(1e-3)
 
 
-def enter_at_once(ledger: Ledger, entries: list[tuple[Name, dict[Name, str]]]) -> list[int]:
+def enter_at_once(ledger: Ledger, entries: list[tuple[EntryName, dict[EntryName, str]]]) -> list[int]:
     """The numbers of the entries that the ledger took, each from a thread of its own."""
     start, entered = threading.Barrier(len(entries)), list[int]()
 

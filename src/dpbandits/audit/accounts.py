@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Self
 from dpbandits.audit.counts import bare
 from dpbandits.audit.poison import Poison
 from dpbandits.audit.refusals import Refused
-from dpbandits.audit.symbols import MARGIN, NOISE, PUBLIC, REWARD, SWALLOWED, Exact, Num, Term, added, ratio, span
+from dpbandits.audit.symbols import MARGIN, NOISE, PUBLIC, REWARD, SWALLOWED, Num, Rational, Term, added, ratio, span
 
 __all__ = ["Accounts", "Deviations", "SymbolicNoise", "outcome"]
 
@@ -50,7 +50,7 @@ class Accounts:
     def __init__(self) -> None:
         self.scales: list[float] = []
         self.normal: set[int] = set()  # which noises are normal; the others are Laplace noises
-        self.shift: dict[int, dict[Term, Exact]] = {}
+        self.shift: dict[int, dict[Term, Rational]] = {}
         self.costs: dict[int, tuple[float, ...]] = {}  # by the number of the reward
         self.peaks: list[float] = []  # of the public numbers
         self.leak: str | None = None
@@ -82,8 +82,8 @@ class Accounts:
 
     def release(self, form: Num, seen: bool = True) -> Num:
         """Make ``form`` public, and return it as a public number. ``seen`` is whether all of it is seen, or a part."""
-        need: dict[Term, Exact] = {}
-        fresh: list[tuple[int, Exact]] = []
+        need: dict[Term, Rational] = {}
+        fresh: list[tuple[int, Rational]] = []
         for term, c in form.terms.items():
             if term[0] == REWARD:
                 need[term] = need.get(term, 0) + c
@@ -101,7 +101,7 @@ class Accounts:
         self.peaks.append(form.peak)
         return Num(self, 0.0, 1, {(PUBLIC, len(self.peaks) - 1): 1}, form.peak, grid=form.grid)
 
-    def _hide(self, form: Num, need: dict[Term, Exact], fresh: list[tuple[int, Exact]]) -> None:
+    def _hide(self, form: Num, need: dict[Term, Rational], fresh: list[tuple[int, Rational]]) -> None:
         """Shift the largest new noise of the form, so that the form stays the same when a reward changes."""
         pivot, factor = max(fresh, key=lambda found: abs(found[1]) * self.scales[found[0]])
         scale = self.scales[pivot]
@@ -110,7 +110,7 @@ class Accounts:
         for j, _ in fresh:
             self.shift[j] = {}
         self.shift[pivot] = {term: -c if factor == 1 else ratio(-c, factor) for term, c in need.items()}
-        together: dict[int, Exact] = {}  # several functions of a reward may move at once
+        together: dict[int, Rational] = {}  # several functions of a reward may move at once
         for term, moved in self.shift[pivot].items():
             if form.off or not isinstance(moved, int):
                 self.on_grid = False
@@ -121,7 +121,7 @@ class Accounts:
             cost = float(moved) / scale
             self.costs[reward] = (*self.costs.get(reward, ()), Deviations(cost) if pivot in self.normal else cost)
 
-    def _reveal(self, what: str, need: Mapping[Term, Exact]) -> None:
+    def _reveal(self, what: str, need: Mapping[Term, Rational]) -> None:
         if self.leak is None:
             rounds = ", ".join(str(term[1] + 1) for term in list(need)[:4])
             self.leak = f"{self.where}: {what} reward {rounds}"

@@ -34,7 +34,7 @@ NARROWEST = 0.02  # cell, in scales
 
 Rewards = tuple[int, ...]
 Actions = tuple[int, ...]
-Place = tuple[str, int]
+CellPlace = tuple[str, int]
 Laws = dict[Rewards, Floats]  # by rewards so far: the probability of each state
 
 
@@ -55,7 +55,7 @@ class Worst(NamedTuple):
 class Shown(NamedTuple):
     """What an arm's release is: the places in public memory, and the value for each cell."""
 
-    places: list[Place]
+    places: list[CellPlace]
     values: list[float]
 
 
@@ -168,7 +168,7 @@ def _asked(curator: Any, state: State, raw: float) -> Any:
     return made
 
 
-def _released(old: State, new: State) -> tuple[list[Place], Num, float]:
+def _released(old: State, new: State) -> tuple[list[CellPlace], Num, float]:
     """Where the stint has released its noisy sum, the sum, and the scale of its noise in units of the sum."""
     places, forms = [], []
     for (name, array), (_, before) in zip(named_arrays(new.curator), named_arrays(old.curator), strict=True):
@@ -187,7 +187,7 @@ def _released(old: State, new: State) -> tuple[list[Place], Num, float]:
     return places, form, float(abs(f / next(iter(rewards.values())))) * new.log.scales[j]
 
 
-def _known(state: State, places: list[Place]) -> State:
+def _known(state: State, places: list[CellPlace]) -> State:
     """The same without the releases, which the curator must not use here: the distribution gives their values."""
     curator = copied(state.curator)
     flats = {name: array.reshape(-1) for name, array in named_arrays(curator)}

@@ -24,7 +24,7 @@ __all__ = ["Guesser", "Score", "check_trials", "fewest_guesses", "lower_bound", 
 
 BOTH, ONLY_ZERO, ONLY_ONE = 2, 0, 1
 THRESHOLDS = 41  # thresholds for abstaining that are tried in training
-GRID = 0.02  # steps of epsilon in the search for a sequential bound
+EPSILON_STEP = 0.02  # steps of epsilon in the search for a sequential bound
 HIGHEST = 12.0  # the largest epsilon of that search
 
 
@@ -64,7 +64,7 @@ def sequential_bound(right: Bools, alpha: float) -> float:
     order = np.arange(found.size)
     estimate = (np.cumsum(found) - found + 0.5) / (order + 1.0)
     refuted = 0.0
-    for epsilon in np.arange(0.0, HIGHEST, GRID):
+    for epsilon in np.arange(0.0, HIGHEST, EPSILON_STEP):
         q = float(expit(epsilon))
         p = np.clip(estimate, q, 1.0 - 1e-12)
         wealth = np.cumsum(np.where(right, np.log(p / q), np.log((1.0 - p) / (1.0 - q))))

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from dpbandits.audit.memory import RAW
 from dpbandits.errors import InputError
 from dpbandits.parts import arrays
 
 __all__ = ["Draw", "NotVerifiableError", "Tape", "public_memory"]
-
-RAW = "raw_"
 
 
 class NotVerifiableError(InputError):

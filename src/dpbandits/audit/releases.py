@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.audit.instruments import RAW, Draw, NotVerifiableError, Tape, public_memory
+from dpbandits.audit.instruments import Draw, NotVerifiableError, Tape, public_memory
+from dpbandits.audit.memory import RAW
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments import Scripted
 from dpbandits.parts import arrays, copied

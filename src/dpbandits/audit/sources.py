@@ -15,14 +15,14 @@ from dpbandits.audit.refusals import Refused
 
 __all__ = ["source_of", "tree_of"]
 
-Place = tuple[str, int]  # the qualified name of a function, and its first line
+Definition = tuple[str, int]  # the qualified name of a function, and its first line
 
 
 class Source(NamedTuple):
     """What a file says: the code and the syntax tree of each of its functions."""
 
-    codes: dict[Place, types.CodeType]
-    trees: dict[Place, ast.FunctionDef]
+    codes: dict[Definition, types.CodeType]
+    trees: dict[Definition, ast.FunctionDef]
 
 
 @functools.cache
@@ -39,12 +39,12 @@ def _source(path: str) -> Source:
         code = todo.pop()
         codes[code.co_qualname, code.co_firstlineno] = code
         todo += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    trees: dict[Place, ast.FunctionDef] = {}
+    trees: dict[Definition, ast.FunctionDef] = {}
     _collect(tree, "", trees)
     return Source(codes, trees)
 
 
-def _collect(node: ast.AST, within: str, trees: dict[Place, ast.FunctionDef]) -> None:
+def _collect(node: ast.AST, within: str, trees: dict[Definition, ast.FunctionDef]) -> None:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name, first = within + child.name, min([child.lineno, *(d.lineno for d in child.decorator_list)])

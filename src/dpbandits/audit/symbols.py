@@ -18,6 +18,7 @@ import numpy as np
 from dpbandits.audit.counts import Truth, bare
 from dpbandits.audit.poison import Poison
 from dpbandits.audit.refusals import Refused
+from dpbandits.numerics import GRID
 
 if TYPE_CHECKING:
     from dpbandits.audit.accounts import Accounts
@@ -26,7 +27,7 @@ __all__ = ["Num", "added", "exact", "on_grid", "plain", "ratio", "span"]
 
 #: ("reward", number, what brought it into [0, 1], "" if nothing did), ("noise", number) or ("public", number).
 Term: TypeAlias = tuple[Any, ...]
-Exact: TypeAlias = Any  # an integer or a fraction
+Rational: TypeAlias = Any  # an integer or a fraction
 
 REWARD, NOISE, PUBLIC = "reward", "noise", "public"
 
@@ -37,12 +38,11 @@ Steps: TypeAlias = tuple[str, ...]
 FINE = 4.0  # times the scales of noise: above this it was added to something larger
 SWALLOWED = 1e8  # numbers that are this many times as large as their noise: floats would round the noise
 SMALLEST, LARGEST = 1e-100, 1e100  # coefficients: beyond, floats become 0 or infinite
-GRID = 65536.0  # steps of exact noise in a unit
 LARGEST_ON_GRID = 2.0**36  # up to here floats hold every multiple of the grid
 MARGIN = 1e-9  # relative: a comparison of sums that floats round is certain only with this much room
 
 
-def exact(x: Any) -> Exact:
+def exact(x: Any) -> Rational:
     """A plain, finite number as an integer or a fraction."""
     if isinstance(x, Fraction):
         return x
@@ -69,20 +69,20 @@ def on_grid(x: Any) -> bool:
     return bool(abs(x) < LARGEST_ON_GRID and (x * GRID) % 1.0 == 0.0)
 
 
-def sized(coefficient: Exact) -> Exact:
+def sized(coefficient: Rational) -> Rational:
     """A coefficient that floats can hold."""
     if coefficient and not SMALLEST < abs(coefficient) < LARGEST:
         raise Refused("a private number is multiplied until it is very small or very large, which floats cannot hold")
     return coefficient
 
 
-def ratio(a: Exact, b: Exact) -> Exact:
+def ratio(a: Rational, b: Rational) -> Rational:
     """a / b, as an integer where it is one."""
     quotient = Fraction(a) / b
     return quotient.numerator if quotient.denominator == 1 else quotient
 
 
-def added(one: Mapping[Term, Exact], two: Mapping[Term, Exact], factor: Exact) -> dict[Term, Exact]:
+def added(one: Mapping[Term, Rational], two: Mapping[Term, Rational], factor: Rational) -> dict[Term, Rational]:
     """one + factor * two, without terms of 0."""
     total = dict(one)
     for term, coefficient in two.items():
@@ -110,8 +110,8 @@ class Num:
         self,
         log: Accounts,
         const: float,
-        factor: Exact,
-        terms: dict[Term, Exact],
+        factor: Rational,
+        terms: dict[Term, Rational],
         peak: float,
         noisy: bool = False,
         grid: bool = True,
@@ -127,7 +127,7 @@ class Num:
         form = (self.const, self.factor, self.terms, self.peak, self.noisy, self.grid, self.off)
         return Num(self.log if log is None else log, *form)
 
-    def of(self, kind: str) -> dict[Term, Exact]:
+    def of(self, kind: str) -> dict[Term, Rational]:
         """The terms of one kind, each with its whole coefficient."""
         return {term: self.factor * c for term, c in self.terms.items() if term[0] == kind}
 

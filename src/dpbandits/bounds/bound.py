@@ -18,7 +18,7 @@ __all__ = ["Bound", "Curve", "DoesNotHold", "LongRun", "Theorem", "theorem"]
 Kind = Literal["lower", "upper"]
 Form = Literal["printed", "corrected"]
 Trust = Literal["any", "local", "central"]
-Scope = Literal["this problem", "some problem", "every problem"]
+ProblemScope = Literal["this problem", "some problem", "every problem"]
 Curve = Callable[[float], float]
 
 
@@ -79,7 +79,7 @@ class Bound:
     policies: tuple[str, ...]
     note: str
     trust: Trust
-    scope: Scope
+    scope: ProblemScope
     checked: bool
     corrects: str  # the name of the printed form, where this is the corrected one
     rate: float | None = None
@@ -115,7 +115,7 @@ class Statement:
     about: tuple[str, ...] | Callable[[], tuple[str, ...]]  # the policies
     note: str
     trust: Trust
-    scope: Scope
+    scope: ProblemScope
     checked: bool
     corrects: str
     refuted: str
@@ -183,7 +183,7 @@ def theorem(
     policies: tuple[str, ...] | Callable[[], tuple[str, ...]] = (),
     note: str = "",
     trust: Trust = "any",
-    scope: Scope = "this problem",
+    scope: ProblemScope = "this problem",
     checked: bool = True,
     corrects: str = "",
     refuted: str = "",

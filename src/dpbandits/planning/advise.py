@@ -9,17 +9,18 @@ from typing import Any
 
 from dpbandits.checks import at_least, nearest
 from dpbandits.errors import InputError
-from dpbandits.planning.grid import Outcome, Progress, enough_runs, play, play_all, without_privacy
+from dpbandits.planning.grid import Outcome, enough_runs, play, play_all, without_privacy
 from dpbandits.planning.knowing import know
 from dpbandits.planning.plan import BudgetAnswer, Plan
 from dpbandits.planning.question import Question, ask
+from dpbandits.simulation.driver import Counted
 
 __all__ = ["make", "plan"]
 
 HALVINGS = 5  # bisection steps between two epsilons, to find the smallest that meets the budget
 
 
-def plan(arms: object, *, progress: Progress | None = None, workers: int | None = None, **given: Any) -> Plan:
+def plan(arms: object, *, progress: Counted | None = None, workers: int | None = None, **given: Any) -> Plan:
     """Make a plan. The keywords are those of ``question.ask``.
 
     >>> found = plan("0.9,0.6", horizon=10_000, epsilon=1, runs=4, policies=["adap-klucb", "ldp-ucb-b"])
@@ -34,7 +35,7 @@ def plan(arms: object, *, progress: Progress | None = None, workers: int | None 
     return make(ask(arms, **given), progress, threads)
 
 
-def make(question: Question, progress: Progress | None = None, workers: int | None = None) -> Plan:
+def make(question: Question, progress: Counted | None = None, workers: int | None = None) -> Plan:
     """Simulate all suitable policies, then find the smallest epsilon that meets the budget."""
     outcomes, left_out = play_all(question, progress, workers)
     made = Plan(question, outcomes, left_out, [], [])

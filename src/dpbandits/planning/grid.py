@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from dpbandits.errors import InputError
 from dpbandits.planning.question import Question
 from dpbandits.policies import lookup
 from dpbandits.simulation import Trace, simulate
+from dpbandits.simulation.driver import Counted
 from dpbandits.simulation.tails import Tail, tail_of
 from dpbandits.types import Floats
 
@@ -22,7 +23,6 @@ __all__ = [
     "Candidate",
     "LeftOut",
     "Outcome",
-    "Progress",
     "candidates",
     "interval",
     "play",
@@ -30,7 +30,6 @@ __all__ = [
     "without_privacy",
 ]
 
-Progress = Callable[[int, int], None]
 
 CHECKPOINTS = 120
 SETTLED = 0.9  # share of the traffic on the best arm
@@ -269,7 +268,7 @@ def _settled(trace: Trace) -> int | None:
 
 
 def play_all(
-    question: Question, progress: Progress | None = None, workers: int | None = None
+    question: Question, progress: Counted | None = None, workers: int | None = None
 ) -> tuple[list[Outcome], list[LeftOut]]:
     """Simulate all suitable policies at all epsilons: a pilot first, then many runs of those that may be best."""
     chosen, left_out = candidates(question)

@@ -15,11 +15,11 @@ from dpbandits.errors import InputError
 from dpbandits.exact.rational import Exactly, writable
 from dpbandits.privacy.renyi import pure_to_zcdp, zcdp_to_dp
 
-__all__ = ["Entry", "Ledger", "LedgerError", "Name"]
+__all__ = ["Entry", "EntryName", "Ledger", "LedgerError"]
 
 #: The name of a release or of a reward: a short text, a whole number, or a tuple of names. It is public: the ledger is
 #: shown, and errors quote it. So it says which reward or release is meant, and never what was in it.
-Name = str | int | tuple["Name", ...]
+EntryName = str | int | tuple["EntryName", ...]
 
 MAX_TEXT = 100  # characters of a name's text; a dump of memory would have more
 
@@ -33,8 +33,8 @@ class LedgerError(RuntimeError):
 class Entry(NamedTuple):
     """One release: its name, and what it costs each reward that it uses."""
 
-    release: Name
-    costs: Mapping[Name, Fraction]
+    release: EntryName
+    costs: Mapping[EntryName, Fraction]
 
 
 class Ledger:
@@ -59,8 +59,8 @@ class Ledger:
         self._claim, self._delta = writable("claim", claim), fraction("delta", delta, zero=True)
         self._lock = threading.Lock()  # a check and its entry are one step
         self._entries: list[Entry] = []
-        self._names: set[Name] = set()
-        self._costs: dict[Name, list[Fraction]] = {}
+        self._names: set[EntryName] = set()
+        self._costs: dict[EntryName, list[Fraction]] = {}
 
     @property
     def claim(self) -> Fraction:
@@ -72,7 +72,7 @@ class Ledger:
         """The delta of the claim; 0 if it is pure."""
         return self._delta
 
-    def enter(self, release: Name, costs: Mapping[Any, Exactly]) -> None:
+    def enter(self, release: EntryName, costs: Mapping[Any, Exactly]) -> None:
         """Charge a release before it is drawn. A refusal leaves the ledger unchanged."""
         name = _checked("release", release)
         each = [(_checked("reward", reward), writable("cost", cost)) for reward, cost in costs.items()]
@@ -89,7 +89,7 @@ class Ledger:
             for reward, cost in exact.items():
                 self._costs.setdefault(reward, []).append(cost)
 
-    def _check(self, release: Name, reward: Name, cost: Fraction) -> None:
+    def _check(self, release: EntryName, reward: EntryName, cost: Fraction) -> None:
         costs = [*self._costs.get(reward, ()), cost]
         total = sum(costs, Fraction(0))
         if total <= self.claim or (self.delta and _at_delta(costs, self.delta) <= self.claim):
@@ -102,12 +102,12 @@ class Ledger:
         with self._lock:
             return tuple(self._entries)
 
-    def spent(self, reward: Name) -> Fraction:
+    def spent(self, reward: EntryName) -> Fraction:
         """The epsilon that a reward has lost: the sum of its costs."""
         with self._lock:
             return sum(self._costs.get(reward, ()), Fraction(0))
 
-    def left(self, reward: Name) -> Fraction:
+    def left(self, reward: EntryName) -> Fraction:
         """The epsilon that a reward may still lose, if pure costs add up."""
         return max(self.claim - self.spent(reward), Fraction(0))
 
@@ -161,7 +161,7 @@ def _hashable(name: Any) -> Any:
     return tuple(map(_hashable, name)) if isinstance(name, list) else name
 
 
-def _checked(what: str, name: Any) -> Name:
+def _checked(what: str, name: Any) -> EntryName:
     """``name`` if it is a valid name. An invalid one is not shown: it may be the memory of a curator."""
     if isinstance(name, tuple):
         return tuple(_checked(what, part) for part in name)

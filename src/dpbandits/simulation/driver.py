@@ -29,7 +29,7 @@ __all__ = ["Interrupted", "simulate", "simulate_all"]
 LARGEST = 10**9  # numbers that a trace may hold
 PIECES = 64  # in which a thread is given its runs, or more: the last ones end at nearly the same time
 
-Progress = Callable[[int, int], None]
+Counted = Callable[[int, int], None]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -60,7 +60,7 @@ def simulate(
     runs: int = 20,
     workers: int | None = None,
     engine: str = "compiled",
-    progress: Progress | None = None,
+    progress: Counted | None = None,
     **more: Any,
 ) -> Trace:
     """Play ``policy`` on ``arms`` for ``horizon`` rounds, ``runs`` times.
@@ -96,7 +96,7 @@ def simulate_all(
     runs: int = 20,
     workers: int | None = None,
     engine: str = "compiled",
-    progress: Progress | None = None,
+    progress: Counted | None = None,
 ) -> Trace:
     """Play the first ``runs`` runs of a simulation."""
     runs, workers = at_least("runs", _number("runs", runs), 1), workers_of(_number("workers", workers))
@@ -141,7 +141,7 @@ def _number(name: str, value: Any) -> Any:
     return number(name, value) if isinstance(value, str) else value
 
 
-def _spread(one: Callable[[int], None], runs: int, workers: int, progress: Progress | None) -> None:
+def _spread(one: Callable[[int], None], runs: int, workers: int, progress: Counted | None) -> None:
     """Do all runs on ``workers`` threads: compiled code releases the interpreter lock.
 
     A thread is given several runs at a time where there are many: to hand over a short run takes as long as to play it.

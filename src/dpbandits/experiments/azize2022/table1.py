@@ -63,7 +63,7 @@ LOGARITHMIC = Claim(
 )
 
 
-class _Counting:
+class _CountingDraws:
     """A curator that counts how often a stint is closed, which is when it releases a mean."""
 
     def __init__(self, curator: Any) -> None:
@@ -81,7 +81,7 @@ def releases(policy: str, horizon: int) -> int:
     """How many private means a policy releases in a run."""
     simulation = Simulation.of(policy, arms=ARMS, horizon=horizon, epsilon=EPSILON)
     fresh, random = simulation.policy.fresh(), streams(0, 0)
-    curator: Any = _Counting(fresh.curator)
+    curator: Any = _CountingDraws(fresh.curator)
     pulls = np.zeros((1, len(MEANS)), np.int64)
     parts = (simulation.environment, curator, fresh.agent, np.array([horizon]), pulls)
     play(*parts, random.rewards, random.noise, random.choices)
