@@ -355,11 +355,45 @@ def test_an_experiment_that_cannot_be_folded_does_not_hold_up_the_others(
     assert reward(client, decide(client)["token"], 1) == "accepted"
     assert folded(client)["responses"]["used"] == 1
     assert sealed_rewards(store) == 1
-    assert client.post("/v1/experiments/poison:stop").status_code == 200
+
+
+@pytest.mark.parametrize("mended", [True, False])
+def test_what_cannot_be_folded_because_of_an_error_of_ours_waits_until_the_experiment_is_put_away(
+    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch, mended: bool
+) -> None:
+    failed: list[int] = []
+
+    def failing(self: Any, *given: Any) -> Any:
+        failed.append(self.run.experiment.id)
+        raise IndexError("an error of ours")
+
+    monkeypatch.setattr(folding, "RETRY", 0.05)
+    monkeypatch.setattr(folding, "PATIENCE", 0.5)
+    store = postgres.database()
+    client = serve(store)
+    create(client, policy="adap-ucb")
+    token = decide(client)["token"]
+    folded(client)
+    with monkeypatch.context() as patch:
+        patch.setattr(folding._Fold, "do", failing)
+        assert reward(client, token, 1) == "accepted"
+        assert client.post("/v1/experiments/shop:stop").status_code == 200
+        time.sleep(1)
+        assert len(failed) > 2
+        assert sealed_rewards(store) == 1
+        if not mended:
+            assert client.post("/v1/experiments/shop:archive").status_code == 200
+            wait_for(lambda: sealed_rewards(store) == 0)
+    wait_for(lambda: sealed_rewards(store) == 0)
+    found = folded(client)["responses"]
+    assert (found["used"], found["late"]) == (1, 0) if mended else found["used"] == 0
+
+
+def wait_for(reached: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
-    while sealed_rewards(store) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert sealed_rewards(store) == 0  # nothing is learnt from it any more, and no reward stays
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_revoked_keys_end_though_the_file_of_secrets_is_away(embedded: TestClient, tmp_path: Path) -> None:

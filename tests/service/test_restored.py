@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
-from calls import create, decide, folded, put_back, respond, reward, served
+from calls import create, decide, folded, put_back, read, respond, reward, served
 from postgres import Postgres
 from starlette.testclient import TestClient
 
@@ -214,3 +214,140 @@ def test_an_app_that_is_started_again_serves_what_the_database_has(tmp_path: Pat
         assert decide(client)["token"]
         assert decide(client, "other")["token"]
         assert client.post("/v1/experiments/later/decisions").status_code == 404
+
+
+def test_a_response_to_an_arm_that_a_copy_lacks_is_unknown_also_while_that_copy_is_restored(
+    serve: Open, postgres: Postgres
+) -> None:
+    """The response is checked when it comes, and waits until the transaction of ``pg_restore`` ends."""
+    store = postgres.database()
+    client = serve(store)
+    create(client)
+    folded(client)
+    kept = {}
+    with psycopg.connect(store) as copy:
+        for table in ("experiments", "states"):
+            kept[table] = copy.execute(f"select * from {table}").fetchall()
+    assert client.patch("/v1/experiments/shop", json={"add_arm": "new"}).status_code == 200
+    token = {made["arm"]: made["token"] for made in (decide(client) for _ in range(50))}["new"]
+    folded(client)
+    with psycopg.connect(store) as other, psycopg.connect(store, autocommit=True) as watch, ThreadPoolExecutor(1) as at:
+        other.execute("lock table experiments, states, decisions, answers, traffic in access exclusive mode")
+        for table in ("experiments", "states", "decisions", "traffic"):
+            other.execute(f"truncate {table}")
+        for table, rows in kept.items():
+            for row in rows:
+                other.execute(f"insert into {table} values ({', '.join(['%s'] * len(row))})", row)
+        said = at.submit(respond, client, token, 1)
+        deadline = time.monotonic() + 60
+        while watch.execute(WAITS).fetchone() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        other.commit()
+        assert said.result(60) == "unknown"
+    assert respond(client, decide(client)["token"], 1) == "accepted"
+    assert folded(client)["responses"]["used"] == 1
+
+
+UNFOLDED = (
+    "insert into answers (experiment, decision, item, arm, stint, kind, level, made, received, outcome, response, "
+    "sealed, folded) values (%s, 'x', 0, %s, 1, 0, %s, 0, 0, 'waiting', 1, %s, false)"
+)
+
+
+@pytest.mark.parametrize(("arm", "level", "sealed"), [(9, 0, None), (0, 9, None), (0, 0, b"damaged")])
+def test_one_answer_that_cannot_be_folded_is_late_and_the_others_are_used(
+    serve: Open, postgres: Postgres, arm: int, level: int, sealed: bytes | None
+) -> None:
+    store = postgres.database()
+    client = serve(store)
+    create(client, policy="adap-ucb")
+    with psycopg.connect(store) as other:
+        other.execute(UNFOLDED, (served(client).find("shop").experiment.id, arm, level, sealed))
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    assert folded(client)["responses"]["used"] == 1
+    with psycopg.connect(store) as other:
+        found = other.execute("select outcome, sealed, folded from answers where decision = 'x'").fetchall()
+    assert found == [("late", None, True)]
+    for path in ("summary", "series", "shares", "ledger"):
+        read(client, path)
+
+
+def test_answers_to_decisions_that_a_copy_lacks_do_not_take_the_places_of_its_own(
+    serve: Open, store: str, tmp_path: Path
+) -> None:
+    """They were made in the same part of the window, so they would be taken for those that are waited for."""
+    client = serve(store)
+    create(client)
+    mine = [decide(client)["token"] for _ in range(2)]
+    mine += [one["token"] for one in decide(client, decision="lease", count=5)["decisions"]]
+    named = decide(client, decision="order-1")
+    service = served(client)
+
+    def put(*, back: bool) -> TestClient:
+        """Copy the database, or put the copy in its place."""
+        if service.store.embedded:
+            client.__exit__(None, None, None)
+            files = [tmp_path / "test.db", tmp_path / "copy"]
+            shutil.copy(*(reversed(files) if back else files))
+            return serve(store)
+        folded(client)
+        with service.store.engine.begin() as connection:
+            for name in ("experiments", "states", "decisions", "answers", "traffic"):
+                restore = f"truncate {name}; insert into {name} select * from copy_of_{name}"
+                connection.execute(sa.text(restore if back else f"create table copy_of_{name} as table {name}"))
+        return client
+
+    client = put(back=False)
+    lost = [decide(client)["token"] for _ in range(9)]
+    lost += [one["token"] for one in decide(client, decision="later", count=5)["decisions"]]
+    client = put(back=True)
+    again = decide(client, decision="later", count=3)
+    sent = [{"token": token, "response": 1} for token in lost]
+    assert [one["status"] for one in client.post("/v1/responses", json=sent).json()] == ["unknown"] * 14
+    tokens = [*mine, named["token"], *(one["token"] for one in again["decisions"])]
+    sent = [{"token": token, "response": 1} for token in tokens]
+    assert [one["status"] for one in client.post("/v1/responses", json=sent).json()] == ["accepted"] * 11
+    assert [respond(client, tokens[2], value) for value in (1, 0)] == ["duplicate", "conflict"]
+    assert folded(client)["responses"]["used"] == 11
+
+
+def test_a_token_of_an_arm_that_is_lost_is_not_taken_for_the_arm_that_has_its_number(
+    serve: Open, tmp_path: Path
+) -> None:
+    file = tmp_path / "test.db"
+    client = serve(f"sqlite:///{file}")
+    create(client)
+    client.__exit__(None, None, None)
+    shutil.copy(file, tmp_path / "copy")
+    client = serve(f"sqlite:///{file}")
+    assert client.patch("/v1/experiments/shop", json={"add_arm": "lost"}).status_code == 200
+    tokens = {one["arm"]: one["token"] for one in (decide(client) for _ in range(50))}
+    client.__exit__(None, None, None)
+    shutil.copy(tmp_path / "copy", file)
+    client = serve(f"sqlite:///{file}")
+    assert client.patch("/v1/experiments/shop", json={"add_arm": "other"}).status_code == 200
+    assert {one["arm"] for one in (decide(client) for _ in range(50))} == {"red", "green", "blue", "other"}
+    assert respond(client, tokens["lost"], 1) == "unknown"
+
+
+def test_a_fold_leaves_no_lock_behind_and_reads_no_state_that_another_thread_changes(
+    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = postgres.database()
+    client = serve(store)
+    create(client)
+    service = served(client)
+    folder, run = service._folder, service.find("shop")
+    assert folder is not None
+    folder.stop()
+    decide(client)
+    number = run.experiment.id
+    monkeypatch.setattr(service.runs[number].state, "copy", None)
+    with psycopg.connect(store, autocommit=True) as connection:
+        folder._leads.clear()
+        assert folder._try(connection, number)
+        folder._leave(connection, {number})
+        held = service.runs.pop(number)  # it is found meanwhile that the database lacks it
+        assert not folder._try(connection, number)
+        assert connection.execute("select from pg_locks where locktype = 'advisory'").fetchall() == []
+        service.runs[number] = held

@@ -16,8 +16,8 @@ from dpbandits.service.caps import Sent
 from dpbandits.service.commits import Commits
 from dpbandits.service.experiment import HOLDOUT, POLICY
 from dpbandits.service.problems import Refusal, not_running
-from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, Item, Outcome, Tell, said_again
-from dpbandits.service.rows import ANSWERED, DECIDED, Rows, released_rows
+from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, UNKNOWN, Item, Outcome, Tell, said_again
+from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, Rows, released_rows
 from dpbandits.service.sealing import seal
 from dpbandits.service.state import LiveState
 from dpbandits.service.tokens import Token
@@ -41,8 +41,13 @@ class Embedded(Commits[Job]):
     lost = (sqlite3.Error, DBAPIError, OSError)
 
     noise: SystemNoise = field(default_factory=SystemNoise, init=False)
+    #: When this process began, in milliseconds: the file may be a copy that lacks decisions which were made before.
+    began: int = field(init=False)
     _file: tuple[int, int] | None = field(default=None, init=False)
     _doubts: bool = field(default=False, init=False)  # whether the last answers that came had come before
+
+    def __post_init__(self) -> None:
+        self.began = int(1000 * self.clock())
 
     def _opened(self) -> Connection:
         if self.store.path is not None:
@@ -118,6 +123,7 @@ class _Work:
         self.used: dict[tuple[int, int], int] = {}  # responses by experiment and arm
         self.asked: dict[tuple[int, str], list[Made]] = {}
         self.told: dict[tuple[int, str, int], tuple[str, int | None, bytes | None]] = {}
+        self.before_start: set[tuple[int, str, int, int, int]] = set()  # decisions of earlier processes, as `decided`
 
     def read(self, jobs: list[Job]) -> bool:
         """Read in a few statements what is stored for all of them; whether answers came before, as far as it looks."""
@@ -127,6 +133,9 @@ class _Work:
         for row in DECIDED.run(self.cursor, list(names), embedded=True):
             made = Made(*row)
             self.asked.setdefault((made.experiment, made.decision), []).append(made)
+        old = {one.key[:2] for one in items if one.token.made < self.books.began}
+        for number, decision, first, many, arm, made in HANDED_OUT.run(self.cursor, list(old), embedded=True):
+            self.before_start |= {(number, decision, item, arm, made) for item in range(first, first + many)}
         keys = [one.key for one in items] if self.looks else []
         for *key, outcome, response, digest in ANSWERED.run(self.cursor, keys, embedded=True):
             self.told[key[0], key[1], key[2]] = outcome, response, digest
@@ -181,6 +190,8 @@ class _Work:
             if said is not None:
                 return said
         token, rows = item.token, self.rows
+        if token.made < self.books.began and item.decided not in self.before_start:
+            return UNKNOWN
         number = token.experiment
         run = self.books.runs[number]
         over = self.sent.full(run.experiment, token.user)

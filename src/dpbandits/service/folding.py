@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import psycopg
 import structlog
 
+from dpbandits.errors import InputError
 from dpbandits.exact import SystemNoise
 from dpbandits.service.books import SILENT, Choices, LiveRun, Made, foldable
 from dpbandits.service.experiment import HOLDOUT, RANDOM
@@ -23,7 +24,7 @@ from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import where
 from dpbandits.service.responses import NOT_TAKEN
 from dpbandits.service.rows import MINUTE, OUTCOMES, Rows, released_rows
-from dpbandits.service.sealing import seal, unseal
+from dpbandits.service.sealing import opened, seal
 from dpbandits.service.shared import LOST, Shared
 from dpbandits.service.state import LiveState
 from dpbandits.service.store import LIVELY, Database
@@ -37,6 +38,8 @@ LEASE = 0x6470  # the first key of the advisory locks under which experiments ar
 IDLE = 0.02  # seconds between looks where nothing is to be folded
 MOST_ANSWERS = 5000  # in a fold
 RETRY = 5.0  # seconds until a fold that failed is tried again
+PATIENCE = 60.0  # seconds for which the folds of an experiment that was put away may fail
+#: What waits is given up, and no reward stays.
 GIVE_UP = (
     "update answers set folded = true, sealed = null, outcome = 'late' where experiment = %s and not folded",
     "update decisions set folded = true where experiment = %s and not folded",
@@ -61,7 +64,7 @@ class _Lead:
     """The right to fold an experiment."""
 
     epoch: int
-    run: LiveRun
+    run: LiveRun | None = None  # as this worker has folded it; None until it is read
     restored: bool = False  # whether noise was drawn that the database does not know of
 
 
@@ -75,6 +78,7 @@ class Folder:
         self._stopping, self._came = threading.Event(), threading.Event()
         self._leads: dict[int, _Lead] = {}
         self._failed: dict[int, float] = {}  # until when an experiment whose fold failed is left alone
+        self._failing: dict[int, float] = {}  # since when all folds of an experiment have failed
         self._noise, self._choices = SystemNoise(), Choices()
 
     def start(self) -> None:
@@ -120,7 +124,7 @@ class Folder:
         """Fold one experiment. Where that fails for a reason of its own, the others go on."""
         try:
             lead = self._leads.get(number) or self._take(connection, number)
-            return lead is not None and self._fold(connection, number, lead)
+            folded = lead is not None and self._fold(connection, number, lead)
         except LOST:
             raise
         except Exception as error:
@@ -130,13 +134,24 @@ class Folder:
                 log.warning("cannot fold", experiment=run.experiment.name, reason=str(error))
                 return False
             self._leave(connection, {number}.intersection(self._leads))
-            if run is None:  # meanwhile it was found that the database lacks it
-                return False
-            log.error("cannot fold", experiment=run.experiment.name, where=where(error))
-            if not run.experiment.active:  # nothing more is learnt from it, and no reward may stay
-                for statement in GIVE_UP:
-                    connection.execute(statement, (number,))
+            if run is not None:  # if not, it was found meanwhile that the database lacks it
+                log.error("cannot fold", experiment=run.experiment.name, where=where(error))
+                self._fail(connection, run)
             return False
+        self._failing.pop(number, None)
+        return folded
+
+    def _fail(self, connection: psycopg.Connection[Any], run: LiveRun) -> None:
+        """What was accepted waits until the error is mended, also if the experiment is stopped.
+
+        Only if its owner has put the experiment away, and its folds go on to fail, is it given up.
+        """
+        number = run.experiment.id
+        since = self._failing.setdefault(number, time.monotonic())
+        if run.experiment.status == "archived" and time.monotonic() - since > PATIENCE:
+            for statement in GIVE_UP:
+                connection.execute(statement, (number,))
+            log.error("given up", experiment=run.experiment.name, reason="what waited could not be folded")
 
     def _active(self, connection: psycopg.Connection[Any]) -> list[int]:
         """The experiments that run, and those that were stopped and for which something came before that."""
@@ -170,12 +185,15 @@ class Folder:
         if epoch is None:  # the database lacks it
             connection.execute("select pg_advisory_unlock(%s, %s)", (LEASE, number))
             return None
-        state = self.books.runs[number].state.copy()
-        state.deputy = False
-        lead = self._leads[number] = _Lead(epoch[0], LiveRun(self.books.runs[number].experiment, state, changed=-1))
+        lead = self._leads[number] = _Lead(epoch[0])
         self.books.metrics.leading.set(len(self._leads))
-        log.info("leading", experiment=lead.run.experiment.name, epoch=lead.epoch)
+        log.info("leading", experiment=self._name(number), epoch=lead.epoch)
         return lead
+
+    def _name(self, number: int) -> str | None:
+        """The name of an experiment; None where it was found meanwhile that the database lacks it."""
+        run = self.books.runs.get(number)
+        return None if run is None else run.experiment.name
 
     def _fold(self, connection: psycopg.Connection[Any], number: int, lead: _Lead) -> bool:
         """Fold what is not yet folded; whether there was anything."""
@@ -185,22 +203,20 @@ class Folder:
             )
             epoch, changed, draws, sealed = cursor.fetchone() or (None, 0, 0, b"")
             if epoch != lead.epoch:  # another worker leads, or the database lacks it
-                log.warning("no longer leading", experiment=lead.run.experiment.name)
+                log.warning("no longer leading", experiment=self._name(number))
                 self._leave(connection, {number})
                 return False
             experiment = self.books.runs[number].experiment
             cursor.execute("select revision from experiments where id = %s", (number,))
             if cursor.fetchone() != (experiment.revision,):  # it has just been changed: the next look reads it
                 return True
-            if changed != lead.run.changed or experiment.revision != lead.run.experiment.revision:
-                state = self.books.runs[number].state.copy()
-                unseal(self.books.keys, experiment, state, sealed)
-                state.deputy = False
-                run = LiveRun(experiment, state, epoch, draws, changed)
+            run = lead.run
+            if run is None or changed != run.changed or experiment.revision != run.experiment.revision:
+                run = LiveRun(experiment, opened(self.books.keys, experiment, sealed), epoch, draws, changed)
                 lead.restored = self.books.tally.ahead_of(run)  # first: where that fails, it is looked at again
                 lead.run = run
-            self.books.tally.count(lead.run)  # nothing more is drawn before that
-            fold = _Fold(lead.run, cursor, Rows(self.books.clock()), self.books.keys, draws=not lead.restored)
+            self.books.tally.count(run)  # nothing more is drawn before that
+            fold = _Fold(run, cursor, Rows(self.books.clock()), self.books.keys, draws=not lead.restored)
             halts = lead.restored and experiment.active
             made = None if halts else fold.do(self._noise, self._choices)
         if halts:
@@ -301,8 +317,11 @@ class _Fold:
 
     def outcome(self, state: LiveState, came: _Came, noise: Any) -> str:
         experiment, made = self.run.experiment, came.made / 1000
+        if not experiment.has(came.arm, came.level):  # a copy was restored that is older than the arm
+            return "late"
         folds = foldable(experiment, came.kind, came.stint)
-        if came.outcome in NOT_TAKEN or not self.draws:
+        value = self.value(came)
+        if came.outcome in NOT_TAKEN or value is None or not self.draws:
             if folds:
                 state.miss(came.arm, made)
             found = came.outcome if came.outcome in NOT_TAKEN else "late"
@@ -315,7 +334,7 @@ class _Fold:
         else:
             level = experiment.level_values[came.level]
             now = came.received / 1000
-            used = state.receive(came.arm, came.stint, made, self.value(came), level, now, noise)
+            used = state.receive(came.arm, came.stint, made, value, level, now, noise)
             found = "used" if used else "late"
             if used:
                 key = (experiment.id, came.arm)
@@ -323,12 +342,17 @@ class _Fold:
         self.rows.count(experiment.id, came.arm, OUTCOMES[found], 1, came.received // MINUTE)
         return found
 
-    def value(self, came: _Came) -> float:
+    def value(self, came: _Came) -> float | None:
+        """What the curator takes; None if it is damaged: then it must not keep the others waiting."""
         experiment = self.run.experiment
         if came.sealed is None:
             return (came.response or 0) / experiment.steps
         about = f"{experiment.id}/{came.decision}/{came.item}".encode()
-        return float(struct.unpack("<d", self.keys.unseal(bytes(came.sealed), about))[0])
+        try:
+            return float(struct.unpack("<d", self.keys.unseal(bytes(came.sealed), about))[0])
+        except InputError:
+            log.error("a stored reward is damaged", experiment=experiment.name)
+            return None
 
 
 def _plain(store: Database) -> str:

@@ -18,7 +18,7 @@ from dpbandits.service import tokens
 from dpbandits.service.books import Ask
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.problems import Refusal, not_loaded
-from dpbandits.service.responses import Item, Outcome, Tell
+from dpbandits.service.responses import UNKNOWN, Item, Outcome, Tell
 from dpbandits.service.service import Service
 
 __all__ = ["CODES", "MOST", "decide", "respond"]
@@ -40,8 +40,6 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 #: Characters of what was sent that an answer repeats.
 QUOTED = 200
-
-FORGED: Outcome = ("unknown", "the token is not one of this server's, was changed, or its experiment is not here")
 
 
 class DecideBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -123,7 +121,7 @@ async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int,
         raise Refusal(413, f"a list may have at most {MOST} items, got {len(sent)}")
     bodies = sent if many else [sent]
     read = _items(service, bodies, rewards)
-    if not service.store.embedded and FORGED in read:
+    if not service.store.embedded and UNKNOWN in read:
         await service.look_for_tokens()  # another worker may just have made the experiment, or a new token key
         read = _items(service, bodies, rewards)
     items = [one for one in read if type(one) is Item]
@@ -189,7 +187,7 @@ def _items(service: Service, bodies: list[Any], rewards: bool) -> list[Item | Ou
         elif token is None or run is None or not run.experiment.has(token.arm, token.level):
             if token is not None and token.experiment in service.aside:
                 raise not_loaded(service.aside[token.experiment])  # a list is to be sent again as a whole
-            found.append(FORGED)
+            found.append(UNKNOWN)
         elif run.experiment.local is rewards:
             right = "responses" if rewards else "rewards"
             found.append(("invalid", f"{run.experiment.name} takes {right}: send it to /v1/{right}"))

@@ -158,7 +158,8 @@ def _unfolded(connection: Connection, experiment: Experiment, table: sa.Table, w
     """(arm, what, number) of rows that several workers have stored and none has folded. With SQLite there are none."""
     if connection.dialect.name == "sqlite":
         return []
-    where = (table.c.experiment == experiment.id) & ~table.c.folded
+    known = table.c.arm < len(experiment.arms)  # of others, which a restored copy may lack, nothing is counted
+    where = (table.c.experiment == experiment.id) & ~table.c.folded & known
     query = sa.select(table.c.arm, what, number).select_from(table).where(where).group_by(table.c.arm, what)
     return list(connection.execute(query))
 

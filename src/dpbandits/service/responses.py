@@ -15,6 +15,7 @@ __all__ = [
     "CONFLICT",
     "DUPLICATED",
     "NOT_TAKEN",
+    "UNKNOWN",
     "Item",
     "Outcome",
     "Tell",
@@ -34,6 +35,11 @@ class Item(msgspec.Struct, gc=False):
     def key(self) -> tuple[int, str, int]:
         """The key of the table ``answers``."""
         return self.token.experiment, self.token.decision, self.token.item
+
+    @property
+    def decided(self) -> tuple[int, str, int, int, int]:
+        """The key, with the arm and the time of the decision: which one it is, where another has had the same name."""
+        return *self.key, self.token.arm, self.token.made
 
     @property
     def about(self) -> bytes:
@@ -58,6 +64,10 @@ Outcome = tuple[str, str]
 ACCEPTED: Outcome = ("accepted", "")
 DUPLICATED: Outcome = ("duplicate", "")
 CONFLICT: Outcome = ("conflict", "another answer to this decision is stored, and stands")
+UNKNOWN: Outcome = (
+    "unknown",
+    "the token is not one of this server's, was changed, or the database has no such experiment or decision",
+)
 TOO_LATE: Outcome = ("late", "it came after its window, or after its stint was closed")
 CAPPED: Outcome = (
     "invalid",

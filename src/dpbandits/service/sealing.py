@@ -14,7 +14,7 @@ from dpbandits.service.keyring import Keyring
 from dpbandits.service.state import LiveState
 from dpbandits.service.tables import experiments, states
 
-__all__ = ["fit", "not_lost", "seal", "unseal"]
+__all__ = ["fit", "not_lost", "opened", "seal", "unseal"]
 
 
 def seal(keys: Keyring, experiment: Experiment, state: LiveState) -> bytes:
@@ -25,6 +25,14 @@ def seal(keys: Keyring, experiment: Experiment, state: LiveState) -> bytes:
 def unseal(keys: Keyring, experiment: Experiment, state: LiveState, sealed: bytes) -> None:
     """Make ``state`` the one that is stored."""
     state.thaw(msgspec.json.decode(keys.unseal(bytes(sealed), experiment.name.encode())))
+
+
+def opened(keys: Keyring, experiment: Experiment, sealed: bytes) -> LiveState:
+    """The state that is stored, which nobody else holds."""
+    state = LiveState(experiment.policy, experiment.window)
+    unseal(keys, experiment, state, sealed)
+    state.pause(experiment.paused)
+    return state
 
 
 def not_lost(keys: Path, connection: Connection) -> None:

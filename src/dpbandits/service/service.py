@@ -29,10 +29,9 @@ from dpbandits.service.metrics import Metrics
 from dpbandits.service.planner import Planner
 from dpbandits.service.problems import Refusal, not_loaded
 from dpbandits.service.recent import Recent
-from dpbandits.service.sealing import fit, not_lost, unseal
+from dpbandits.service.sealing import fit, not_lost, opened
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
-from dpbandits.service.state import LiveState
 from dpbandits.service.store import Database
 from dpbandits.service.tables import experiments, states
 from dpbandits.service.tally import Tally
@@ -290,10 +289,9 @@ class Service:
             own=self.settings.own_policies,
             keys=self.keys,
         )
-        state = LiveState(experiment.policy, experiment.window)
-        unseal(self.keys, experiment, state, row["state"])
-        state.pause(experiment.paused)
-        return LiveRun(experiment, state, row["epoch"], row["draws"], row["changed"])
+        return LiveRun(
+            experiment, opened(self.keys, experiment, row["state"]), row["epoch"], row["draws"], row["changed"]
+        )
 
     async def probe(self) -> None:
         """Store something, or raise why it cannot be. Anybody may ask, so once a second is enough."""

@@ -18,7 +18,17 @@ from dpbandits.service.books import Ask, LiveRun, Made, choose, shown, taken
 from dpbandits.service.caps import Sent
 from dpbandits.service.commits import Commits
 from dpbandits.service.problems import Refusal, not_running
-from dpbandits.service.responses import ACCEPTED, CONFLICT, DUPLICATED, NOT_TAKEN, Item, Outcome, Tell, said_again
+from dpbandits.service.responses import (
+    ACCEPTED,
+    CONFLICT,
+    DUPLICATED,
+    NOT_TAKEN,
+    UNKNOWN,
+    Item,
+    Outcome,
+    Tell,
+    said_again,
+)
 from dpbandits.service.rows import ANSWERED, ANSWERS, DECIDED, NEW_ANSWERS, Rows
 from dpbandits.service.sealing import unseal
 from dpbandits.service.statements import Insert
@@ -26,7 +36,17 @@ from dpbandits.service.writer import Missing, Unavailable
 
 __all__ = ["Shared"]
 
-APPEND = Insert("answers", ANSWERS, f"{NEW_ANSWERS} returning experiment, decision, item")
+#: Whether the decision of an answer is stored: a copy that was restored may lack it, or have another of its name.
+DECIDED_SO = (
+    "(select d.arm = k.arm and d.made = k.made and d.first + d.items > k.item from decisions d "
+    "where d.experiment = k.experiment and d.decision = k.decision and d.first <= k.item order by d.first desc limit 1)"
+)
+APPEND = Insert(
+    "answers",
+    ANSWERS,
+    f"as k ({', '.join(ANSWERS)}) where {DECIDED_SO} {NEW_ANSWERS} returning experiment, decision, item, arm, made",
+    planned_anew=True,  # a plan from when there were few decisions would read all of them for each answer
+)
 REFUSE = (
     "update answers set outcome = 'refused', response = null, digest = null, sealed = null "
     "where experiment = %s and decision = %s and item = %s"
@@ -175,9 +195,9 @@ class _Append:
 
     def tell_all(self, items: list[Item]) -> list[Outcome]:
         """Append what came; what is to be said about each."""
-        fresh: dict[tuple[int, str, int], Item] = {}
+        fresh: dict[tuple[Any, ...], Item] = {}
         for item in items:
-            fresh.setdefault(item.key, item)
+            fresh.setdefault(item.decided, item)
         if not fresh:
             return []
         ordered = [self.row(fresh[key]) for key in sorted(fresh)]  # as others write them too, against deadlocks
@@ -185,18 +205,20 @@ class _Append:
         new = {tuple(row) for row in self.cursor.fetchall()}
         old = {
             (row[0], row[1], row[2]): row[3:]
-            for row in ANSWERED.run(self.cursor, [key for key in fresh if key not in new], embedded=False)
+            for row in ANSWERED.run(self.cursor, [key[:3] for key in fresh if key not in new], embedded=False)
         }
         answers = []
         for item in items:
-            key = item.key
+            key = item.decided
             if key in new and fresh[key] is item:
-                answers.append(self.taken(item, key))
+                answers.append(self.taken(item))
+            elif key in new or item.key in old:
+                answers.append(self.again(item, fresh[key], old.get(item.key)))
             else:
-                answers.append(self.again(item, fresh[key], old.get(key)))
-        for key, outcome in self.became.items():
+                answers.append(UNKNOWN)
+        for answered, outcome in self.became.items():
             if outcome == "refused":
-                self.cursor.execute(REFUSE, key)
+                self.cursor.execute(REFUSE, answered)
         return answers
 
     def late(self, item: Item) -> bool:
@@ -215,13 +237,13 @@ class _Append:
             None if late else item.digest(self.books.recent), sealed, False,
         )  # fmt: skip
 
-    def taken(self, item: Item, key: tuple[int, str, int]) -> Outcome:
+    def taken(self, item: Item) -> Outcome:
         token, experiment = item.token, self.runs[item.token.experiment].experiment
         outcome = "late" if self.late(item) else "waiting"
         if self.sent.full(experiment, token.user):
             outcome = "refused"
         self.sent.charge(self.rows, experiment, token, outcome)
-        self.became[key] = outcome
+        self.became[item.key] = outcome
         return NOT_TAKEN.get(outcome, ACCEPTED)
 
     def again(self, item: Item, first: Item, before: tuple[Any, ...] | None) -> Outcome:

@@ -69,11 +69,20 @@ class Insert:
     'insert into releases (at, arm) select ?1, * from (values (?), (?)) where true'
     """
 
-    def __init__(self, table: str, columns: Sequence[str], otherwise: str = "", shared: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        table: str,
+        columns: Sequence[str],
+        otherwise: str = "",
+        shared: Sequence[str] = (),
+        *,
+        planned_anew: bool = False,
+    ) -> None:
         self._into, self._width = f"insert into {table} ({', '.join([*shared, *columns])})", len(columns)
         self._otherwise = f" {otherwise}" if otherwise else ""
         self._shared = "".join(f"?{number}, " for number in range(1, len(shared) + 1))
         self.postgresql = f"{self._into} select * from unnest({_arrays(table, columns)}){self._otherwise}"
+        self._prepare = False if planned_anew else None  # None: PostgreSQL keeps the plan of what is run often
         self.sqlite = cache(self._sqlite)
 
     def _sqlite(self, rows: int) -> str:
@@ -88,7 +97,7 @@ class Insert:
         if not rows:
             return 0
         if not embedded:
-            cursor.execute(self.postgresql, _columns(rows))
+            cursor.execute(self.postgresql, _columns(rows), prepare=self._prepare)
             return int(cursor.rowcount)
         stored = 0
         for piece in _pieces(rows):
