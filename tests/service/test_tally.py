@@ -8,8 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -21,7 +24,7 @@ from dpbandits.errors import InputError
 from dpbandits.service.books import Ask, Made
 from dpbandits.service.shared import _Append
 from dpbandits.service.store import Database
-from dpbandits.service.tally import RETRY, Tally, check
+from dpbandits.service.tally import RETRY, WRITES, Tally, check
 from dpbandits.service.writer import Untallied
 
 Open = Callable[..., TestClient]
@@ -207,8 +210,8 @@ def test_what_was_counted_never_goes_back(embedded: TestClient) -> None:
     """Two threads have looked before either has counted, and the one with more draws is quicker."""
     create(embedded, policy="adap-ucb")
     tally, run = served(embedded).tally, served(embedded).names["shop"]
-    tally._count(run.experiment.tallied, 7)
-    tally._count(run.experiment.tallied, 6)
+    tally._count({run.experiment.tallied: 7})
+    tally._count({run.experiment.tallied: 6})
     assert tally.counted(run) == 7
 
 
@@ -234,6 +237,148 @@ def test_several_make_the_table_of_a_tally_at_once(postgres: Postgres) -> None:
             tally.close()
 
 
+def test_a_tally_that_is_lost_is_noticed_and_what_it_counted_is_no_longer_shown(
+    serve: Open, store: str, tmp_path: Path
+) -> None:
+    """Also while nothing is drawn. It is shown again when the tally is put back."""
+    client = serve(store)
+    create(client, policy="adap-ucb")
+    create(client, "local")
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    folded(client)
+    (tmp_path / "tally").rename(tmp_path / "away")
+    with pytest.raises(Untallied):
+        served(client)._read_elsewhere()  # as it does every two seconds
+    for path in ("summary", "series", "ledger", "export.csv", "export.parquet"):
+        assert client.get(f"/v1/experiments/shop/{path}").status_code == 503
+    assert client.post("/v1/experiments/shop/decisions").status_code == 503
+    assert decide(client, "local")["token"]
+    (tmp_path / "away").rename(tmp_path / "tally")
+    deadline = time.monotonic() + 60
+    while client.get("/v1/experiments/shop/ledger").status_code == 503:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert decide(client)["token"]
+
+
+@pytest.mark.parametrize("how", ["deleted", "emptied", "other table", "older"])
+def test_a_look_at_the_tally_finds_what_is_lost(tmp_path: Path, how: str) -> None:
+    file = tmp_path / "tally"
+    tally = Tally(f"sqlite:///{file}", NONE)
+    tally.look()
+    tally._count({"shop@1": 1})
+    older = file.read_bytes()
+    tally._count({"shop@1": 2})
+    tally.look()
+    if how == "deleted":
+        file.unlink()
+    elif how == "other table":
+        with closing(sqlite3.connect(file)) as other, other:
+            other.execute("delete from dpbandits_draws where experiment like 'shop%'")
+    else:
+        file.write_bytes(older if how == "older" else b"")
+    with pytest.raises(Untallied):
+        tally.look()
+    tally.close()
+
+
+def test_a_tally_that_is_out_of_reach_still_has_what_was_counted(client: TestClient, tmp_path: Path) -> None:
+    create(client, policy="adap-ucb")
+    assert reward(client, decide(client)["token"], 1) == "accepted"
+    folded(client)
+    with locked(tmp_path / "tally"):
+        with pytest.raises(Untallied):
+            served(client).tally.probe()
+        read(client, "ledger")
+
+
+def run_of(name: str, drawn: int) -> Any:
+    """As much of a run as the tally looks at."""
+    return SimpleNamespace(experiment=SimpleNamespace(server_draws=True, tallied=name), draws=drawn)
+
+
+def test_an_older_tally_is_missed_also_if_others_have_written_on_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tally"
+    one, other = (Tally(f"sqlite:///{file}", NONE) for _ in range(2))
+    other.count(run_of("B@1", 1))
+    one.count(run_of("A@1", 4))
+    older = file.read_bytes()
+    for drawn in range(5, 9):
+        one.count(run_of("A@1", drawn))
+    file.write_bytes(older)
+    for drawn in range(2, 12):
+        other.count(run_of("B@1", drawn))
+    for look in (partial(one.count, run_of("C@1", 1)), one.probe, one.look):
+        with pytest.raises(Untallied):
+            look()
+        assert "an older one was put in its place; it lacks draws of 1 experiments" in capsys.readouterr().out
+        one._retry = 0.0
+    one.close()
+    other.close()
+
+
+def test_what_this_process_has_counted_is_known_though_the_tally_lacks_it(tmp_path: Path) -> None:
+    """The tally and the database may be put back together."""
+    tally = Tally(f"sqlite:///{tmp_path}/tally", NONE)
+    tally.probe()
+    tally.count(run_of("shop@1", 5), run_of("other@1", 2))
+    with closing(sqlite3.connect(tmp_path / "tally")) as other, other:
+        other.execute("update dpbandits_draws set draws = 3 where experiment = 'shop@1'")
+    assert tally.seen() == {"shop@1": 5, "other@1": 2}
+    assert [tally.ahead_of(run_of("shop@1", drawn)) for drawn in (4, 5)] == [True, False]
+    tally.close()
+
+
+def test_a_worker_halts_what_was_put_back_together_with_the_tally(
+    serve: Open, postgres: Postgres, tmp_path: Path
+) -> None:
+    client = serve(postgres.database())
+    put_back(client)
+    with closing(sqlite3.connect(tmp_path / "tally")) as tally, tally:
+        tally.execute("update dpbandits_draws set draws = 0 where experiment like 'shop@%'")
+    assert client.get("/v1/experiments/shop/ledger").status_code == 503
+    assert client.get("/v1/experiments/shop").json()["status"] == "halted"
+
+
+def test_the_draws_of_all_experiments_are_counted_by_one_write_at_the_start(tmp_path: Path) -> None:
+    tally = Tally(f"sqlite:///{tmp_path}/tally", NONE)
+    tally.count(*(run_of(f"shop{number}@1", 1) for number in range(1500)))
+    assert len(tally.seen()) == 1500
+    with closing(sqlite3.connect(tmp_path / "tally")) as other:
+        assert other.execute("select draws from dpbandits_draws where experiment = ?", (WRITES,)).fetchall() == [(1,)]
+    tally.close()
+
+
+def with_schema(address: str, name: str) -> str:
+    """The address of a schema of a database, which is made."""
+    with psycopg.connect(address) as connection:
+        connection.execute(f"create schema {name}")
+    return f"{address}?options={quote(f'-csearch_path={name}')}"
+
+
+def test_a_tally_in_another_schema_of_the_store_is_refused(serve: Open, postgres: Postgres) -> None:
+    database = postgres.database()
+    store = with_schema(database, "bandits")
+    for tally in (database, with_schema(database, "tally")):
+        with pytest.raises(InputError, match="tally must be another database than the store"):
+            serve(store, tally=tally)
+        with (
+            closing(Database(store)) as made,
+            pytest.raises(InputError, match="tally must be another database than the store"),
+        ):
+            check(tally, made)
+
+
+def test_options_in_the_address_of_a_tally_hold(serve: Open, postgres: Postgres) -> None:
+    database = postgres.database()
+    serve(postgres.database(), tally=with_schema(database, "counts"))
+    with psycopg.connect(database) as connection:
+        found = connection.execute("select schemaname from pg_tables where tablename = 'dpbandits_draws'").fetchall()
+    assert found == [("counts",)]
+
+
 def test_a_tally_in_the_store_is_refused(serve: Open, store: str) -> None:
     with pytest.raises(InputError, match="tally must be another database than the store"):
         serve(store, tally=store)
@@ -243,11 +388,11 @@ def test_a_tally_in_the_store_is_refused(serve: Open, store: str) -> None:
 
 def test_what_another_process_has_counted_is_not_written_again(tmp_path: Path) -> None:
     one, other = (Tally(f"sqlite:///{tmp_path}/tally", NONE) for _ in range(2))
-    one._count("shop@1", 5)
+    one._count({"shop@1": 5})
     with locked(tmp_path / "tally"):
-        other._count("shop@1", 5)
+        other._count({"shop@1": 5})
         with pytest.raises(Untallied):
-            other._count("shop@1", 6)
+            other._count({"shop@1": 6})
     one.close()
     other.close()
 
@@ -256,12 +401,12 @@ def test_a_write_that_is_lost_is_missed_by_the_next_one_of_any_experiment(tmp_pa
     """Also where the copy that was put in place lacks only the last write."""
     file = tmp_path / "tally"
     tally = Tally(f"sqlite:///{file}", NONE)
-    tally._count("shop@1", 5)
+    tally._count({"shop@1": 5})
     before = file.read_bytes()
-    tally._count("shop@1", 6)
+    tally._count({"shop@1": 6})
     file.write_bytes(before)
     with pytest.raises(Untallied):
-        tally._count("other@2", 1)
+        tally._count({"other@2": 1})
     tally.close()
 
 

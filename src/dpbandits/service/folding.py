@@ -215,7 +215,8 @@ class Folder:
                 run = LiveRun(experiment, opened(self.books.keys, experiment, sealed), epoch, draws, changed)
                 lead.restored = self.books.tally.ahead_of(run)  # first: where that fails, it is looked at again
                 lead.run = run
-            self.books.tally.count(run)  # nothing more is drawn before that
+            if not lead.restored:
+                self.books.tally.count(run)  # nothing more is drawn before that
             fold = _Fold(run, cursor, Rows(self.books.clock()), self.books.keys, draws=not lead.restored)
             halts = lead.restored and experiment.active
             made = None if halts else fold.do(self._noise, self._choices)

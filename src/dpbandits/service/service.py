@@ -94,8 +94,9 @@ class Service:
             for number, run in sorted(self.runs.items()):  # other workers that start lock them in the same order
                 if _restored(run, seen):
                     self._halt(connection, number, seen)
-                else:
-                    self.tally.count(run)  # the last process may have been killed before it did
+            self.tally.count(  # the last process may have been killed before it did
+                *(run for run in self.runs.values() if not _restored(run, seen))
+            )
         drawn = [
             run.experiment.name for run in self.runs.values() if run.experiment.server_draws and run.experiment.active
         ]
@@ -185,7 +186,13 @@ class Service:
     def _read_elsewhere(self) -> None:
         """Each step is tried, whatever becomes of the others: revoked keys and old secrets must not stay."""
         failed: Exception | None = None
-        for step in (self.recent.refresh, self._reread_keys, self.rotate_if_due, self._reread_secrets):
+        for step in (
+            self.recent.refresh,
+            self._reread_keys,
+            self.rotate_if_due,
+            self._reread_secrets,
+            self.tally.look,
+        ):
             try:
                 step()
             except Exception as error:

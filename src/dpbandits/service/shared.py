@@ -94,7 +94,7 @@ class Shared(Commits[Ask | Tell]):
             if run.experiment.active and run.draws < before[number]:
                 self.halt(number)
                 raise Unavailable("an old copy of the database was restored")
-            self.tally.count(run)
+        self.tally.count(*found.values())
         return found
 
     def _commit_all(self, connection: Connection, jobs: list[Ask | Tell]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -85,7 +86,7 @@ class Database:
     def _engine(self, *, writes: bool) -> Engine:
         if not self.embedded:
             seen = {} if writes else {"isolation_level": "REPEATABLE READ"}  # readers see one state throughout
-            options = LIVELY if self._patience is None else {**LIVELY, **_give_up_after(self._patience)}
+            options = {**LIVELY, **({} if self._patience is None else self._give_up_after(self._patience))}
             pool = {"pool_pre_ping": True, "pool_size": 4, "max_overflow": 8, "pool_timeout": BUSY}
             return sa.create_engine(self.url, connect_args=options, **pool, **seen)
         if self.path is None:
@@ -111,6 +112,23 @@ class Database:
             connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
         return made
+
+    def _give_up_after(self, seconds: int) -> dict[str, Any]:
+        """What makes PostgreSQL give up a statement that takes longer, beside the options that its address has."""
+        given = self.url.normalized_query.get("options", ())
+        return {"options": " ".join([*given, f"-c statement_timeout={seconds}s -c lock_timeout={seconds}s"])}
+
+    def holds(self, other: Connection) -> bool:
+        """Whether a connection to PostgreSQL is to this very database, by whatever address and schema.
+
+        Advisory locks are those of one database of one server. So one that is held here can be taken anywhere else.
+        """
+        if self.embedded or other.dialect.name != "postgresql":
+            return False
+        number = {"n": secrets.randbits(63)}
+        with self.opened() as here, here.begin():
+            here.execute(sa.text("select pg_advisory_xact_lock(:n)"), number)
+            return not other.execute(sa.text("select pg_try_advisory_xact_lock(:n)"), number).scalar_one()
 
     def lock(self) -> None:
         """Become the one process that writes this SQLite file. Two would starve each other."""
@@ -258,11 +276,6 @@ def refuse_unwritable(name: str, path: Path) -> None:
     """Refuse a file in a folder that is not there, or in which nothing may be written."""
     if not os.access(path.absolute().parent, os.W_OK):
         raise InputError(name, f"cannot be written: {path}")
-
-
-def _give_up_after(seconds: int) -> dict[str, Any]:
-    """What makes PostgreSQL give up a statement that takes longer."""
-    return {"options": f"-c statement_timeout={seconds}s -c lock_timeout={seconds}s"}
 
 
 def discard(connection: Connection | None) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
 from contextlib import closing
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, TimeoutError
+import structlog
+from sqlalchemy.exc import DBAPIError, OperationalError, TimeoutError
 
 from dpbandits.errors import InputError
 from dpbandits.service.books import LiveRun
@@ -17,6 +19,8 @@ from dpbandits.service.tables import METADATA as STORE
 from dpbandits.service.writer import Untallied
 
 __all__ = ["Tally", "check"]
+
+log = structlog.get_logger("dpbandits")
 
 PATIENCE = 2  # seconds to wait for an answer: everybody waits for it
 MAKING = 0x6470_6262  # the number of PostgreSQL's advisory lock under which the table is made
@@ -38,6 +42,11 @@ draws = sa.Table(
 
 _INSERT = "insert into dpbandits_draws (experiment, draws) values (:name, {}) on conflict (experiment) do update set "
 COUNT = sa.text(_INSERT.format(":draws") + "draws = excluded.draws where dpbandits_draws.draws < excluded.draws")
+_LACKING = "select k.key from {} as k left join dpbandits_draws on experiment = k.key where coalesce(draws, 0) < {}"
+LACKING = {
+    "sqlite": sa.text(_LACKING.format("json_each(:counted)", "k.value")),
+    "postgresql": sa.text(_LACKING.format("json_each_text(cast(:counted as json))", "cast(k.value as bigint)")),
+}
 COUNT_WRITE = sa.text(_INSERT.format(1) + "draws = dpbandits_draws.draws + 1 returning draws")
 
 
@@ -47,11 +56,12 @@ def check(url: str, store: Database) -> None:
         made.reached()
         if made.path is None or made.path.exists():
             with made.opened() as connection:
-                _refuse_store(connection)
+                _refuse_store(connection, store)
 
 
-def _refuse_store(connection: sa.Connection) -> None:
-    if set(STORE.tables).issubset(sa.inspect(connection).get_table_names()):  # by whatever address
+def _refuse_store(connection: sa.Connection, store: Database) -> None:
+    """By whatever address: the tables of the store are in it, or it is the store's database by another schema."""
+    if set(STORE.tables).issubset(sa.inspect(connection).get_table_names()) or store.holds(connection):
         raise InputError("tally", INSIDE)
 
 
@@ -77,7 +87,7 @@ class Tally:
     def __init__(self, url: str, store: Database) -> None:
         self._store = _database(url, store)
         try:
-            self._make()
+            self._make(store)
         except BaseException:
             self._store.close()
             raise
@@ -85,15 +95,16 @@ class Tally:
         self._connection: sa.Connection | None = None
         self._counted: dict[str, int] = {}
         self._writes = 0  # how many this process knows of, by whomever: an older tally has fewer
+        self._lacks = False  # whether the tally was found to lack what this process has counted
         self._guard, self._retry = threading.Lock(), 0.0
 
-    def _make(self) -> None:
+    def _make(self, store: Database) -> None:
         with self._store.opened() as connection:
             try:
                 with connection.begin():
                     if not self._store.embedded:
                         connection.execute(sa.text("select pg_advisory_xact_lock(:n)"), {"n": MAKING})
-                    _refuse_store(connection)
+                    _refuse_store(connection, store)
                     METADATA.create_all(connection)
             except DBAPIError as error:
                 raise InputError("tally", f"cannot be written: {error.orig}; start again") from None
@@ -109,67 +120,95 @@ class Tally:
         return self._counted.get(run.experiment.tallied, 0)
 
     def seen(self) -> dict[str, int]:
-        """The number of draws of each experiment, by its name and number."""
+        """The number of draws of each experiment, by its name and number.
+
+        What this process has counted is among them: an older tally may have been put back with an older database.
+        """
+        known = dict(self._counted)
         try:
             with self._store.reading() as connection:
-                return _held(connection, draws.c.experiment.not_in((PROBED, WRITES)))
+                held = {row.experiment: row.draws for row in connection.execute(sa.select(draws))}
         except LOST as error:
             raise Untallied(f"the tally cannot be read: {type(error).__name__}") from None
+        names = (held.keys() | known.keys()) - {PROBED, WRITES}
+        return {name: max(held.get(name, 0), known.get(name, 0)) for name in names}
 
     def ahead_of(self, run: LiveRun) -> bool:
         """Whether more draws were counted than a stored state knows of: it is an old copy."""
         return run.experiment.server_draws and self.seen().get(run.experiment.tallied, 0) > run.draws
 
-    def count(self, run: LiveRun) -> None:
-        """See to it that the draws of an experiment are counted, on disk; raises ``Untallied`` if they cannot be."""
-        if run.experiment.server_draws and run.draws > self._counted.get(run.experiment.tallied, 0):
-            self._count(run.experiment.tallied, run.draws)
+    def count(self, *runs: LiveRun) -> None:
+        """See to it that the draws of experiments are counted, on disk; raises ``Untallied`` if they cannot be."""
+        drawn = {}
+        for run in runs:
+            experiment = run.experiment
+            if experiment.server_draws and run.draws > (0 if self._lacks else self._counted.get(experiment.tallied, 0)):
+                drawn[experiment.tallied] = run.draws
+        if drawn:
+            self._count(drawn)
 
     def probe(self) -> None:
         """Store something; raises ``Untallied`` if that cannot be."""
-        self._count(PROBED, time.time_ns())
+        self._count({PROBED: time.time_ns()})
 
-    def _count(self, name: str, drawn: int) -> None:
+    def look(self) -> None:
+        """Look whether the tally still has what this process has counted; raises ``Untallied`` if not."""
+        if self._counted:
+            self._count({})
+
+    def _count(self, drawn: dict[str, int]) -> None:
         with self._guard:
             if time.monotonic() < self._retry:
                 raise Untallied("the tally cannot be written")
             try:
-                self._write(name, drawn)
+                self._write(drawn)
             except LOST as error:
                 discard(self._connection)
                 self._connection = None
                 self._retry = time.monotonic() + RETRY
+                self._lacks = self._lacks or _is_loss(error)
+                reason = error.orig if isinstance(error, DBAPIError) else error
+                log.error("the tally cannot be written", reason=f"{type(error).__name__}: {reason}")
                 raise Untallied(f"the tally cannot be written: {type(error).__name__}") from None
-            self._counted[name] = max(drawn, self._counted.get(name, 0))  # another thread may have counted more
+            self._lacks = False
+            for name, number in drawn.items():  # another thread may have counted more
+                self._counted[name] = max(number, self._counted.get(name, 0))
 
-    def _write(self, name: str, drawn: int) -> None:
+    def _write(self, drawn: dict[str, int]) -> None:
         """Store what is not stored yet. Another process may have done it, and a look does not keep others waiting."""
         if self._found() != self._file:
-            raise FileNotFoundError("the tally is gone, or was replaced by another file")
+            raise FileNotFoundError("it was replaced by another file")
         with self._store.reading() as connection:
-            if self._held(connection, name) >= drawn:
-                return
+            self._compare(connection)
+            new = sorted(_lacking(connection, drawn))  # others write them in the same order, against deadlocks
+        if not new:
+            return
         if self._connection is None:
             self._connection = self._store.engine.connect()
         with self._connection.begin():
-            self._held(self._connection, name)
-            self._connection.execute(COUNT, {"name": name, "draws": drawn})
+            self._compare(self._connection)
+            self._connection.execute(COUNT, [{"name": name, "draws": drawn[name]} for name in new])
             writes = self._connection.execute(COUNT_WRITE, {"name": WRITES}).scalar_one()
         self._writes = writes
 
-    def _held(self, connection: sa.Connection, name: str) -> int:
-        """The stored draws of an experiment; raises where the tally lacks what this process knows of."""
-        held = _held(connection, draws.c.experiment.in_((name, WRITES)))
-        if held.get(WRITES, 0) < self._writes or held.get(name, 0) < self._counted.get(name, 0):
-            raise FileNotFoundError("the tally lacks what was counted: an older one was put in its place")
-        self._writes = held.get(WRITES, 0)
-        return held.get(name, 0)
+    def _compare(self, connection: sa.Connection) -> None:
+        """Raise where the tally lacks what this process knows of: all that it has counted, and what others wrote.
+
+        The number of writes alone would not show it: others may write on in an older tally.
+        """
+        lost = _lacking(connection, self._counted)
+        writes = connection.execute(sa.select(draws.c.draws).where(draws.c.experiment == WRITES)).scalar() or 0
+        if lost or writes < self._writes:
+            raise FileNotFoundError(f"an older one was put in its place; it lacks draws of {len(lost)} experiments")
+        self._writes = writes
 
     def _found(self) -> tuple[int, int] | None:
         """Which file it is; None in a database of PostgreSQL or in memory."""
         if self._store.path is None:
             return None
         found = os.stat(self._store.path)
+        if found.st_size == 0:
+            raise FileNotFoundError("it was emptied")
         return found.st_dev, found.st_ino
 
     def close(self) -> None:
@@ -179,5 +218,14 @@ class Tally:
         self._store.close()
 
 
-def _held(connection: sa.Connection, which: sa.ColumnElement[bool]) -> dict[str, int]:
-    return {row.experiment: row.draws for row in connection.execute(sa.select(draws).where(which))}
+def _lacking(connection: sa.Connection, counted: dict[str, int]) -> list[str]:
+    """Those of which the tally holds fewer draws, in one statement, however many there are."""
+    if not counted:
+        return []
+    return list(connection.execute(LACKING[connection.dialect.name], {"counted": json.dumps(counted)}).scalars())
+
+
+def _is_loss(error: Exception) -> bool:
+    """Whether a tally lacks what was counted, or is damaged. One that is out of reach or full still has it."""
+    damaged = isinstance(error, DBAPIError) and not isinstance(error, OperationalError)
+    return damaged or isinstance(error, FileNotFoundError)
