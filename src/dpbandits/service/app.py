@@ -149,9 +149,12 @@ class App:
         except (_Gone, _Headed):
             raise
         except Exception as error:
-            problem = problem_of(error)
+            problem = problem_of(_first(error) if send.started else error)
+            about = {"path": path, "request_id": send.request_id.decode()}
             if problem.status == 500:
-                log.error("failed", path=path, request_id=send.request_id.decode(), where=where(error))
+                log.error("failed", **about, where=where(error))
+            elif send.started:
+                log.warning("broken off", **about, reason=problem.detail)
             if not send.started:
                 await send.problem(problem)
 
@@ -261,6 +264,13 @@ def _header(scope: Scope, name: bytes) -> bytes:
 @lru_cache(100)
 def _is_loopback(host: bytes) -> bool:
     return _LOOPBACK.fullmatch(host) is not None
+
+
+def _first(error: Exception) -> Exception:
+    """Why an answer broke off: Starlette raises errors of its own from it."""
+    while isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    return error
 
 
 def _is_here(client: tuple[str, int] | None) -> bool:
