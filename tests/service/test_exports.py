@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from calls import create, decide, read, served
 from starlette.testclient import TestClient
+from structlog.testing import capture_logs
 
 from dpbandits.service import access, export
 from dpbandits.service.export import pages
@@ -122,3 +123,45 @@ def test_an_export_goes_on_when_an_arm_is_added(embedded: TestClient, monkeypatc
     made = [decide(embedded, decision=f"b{n}")["arm"] for n in range(9)]
     assert "new" in made
     assert [row[1] for page in begun for row in page] == made
+
+
+@pytest.mark.parametrize("what", ["export.csv", "export.parquet"])
+def test_an_answer_that_breaks_off_is_logged_as_what_it_is(
+    embedded: TestClient, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "PIECE", 100)
+    create(embedded)
+    decide(embedded)
+    service = served(embedded)
+    asked: list[str | None] = []
+
+    def admits(key: str | None) -> bool:  # its key is revoked after the first piece
+        asked.append(key)
+        return len(asked) < (2 if what == "export.csv" else 5)
+
+    monkeypatch.setattr(service, "admits", admits)
+    with capture_logs() as logged:
+        embedded.get(f"/v1/experiments/shop/{what}")
+    (line,) = logged
+    assert (line["event"], line["log_level"]) == ("broken off", "warning")
+    assert "revoked" in line["reason"]
+
+
+def test_plans_and_exports_keep_nobody_waiting(embedded: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read key can ask for more of them than there are threads for all."""
+    create(embedded, policy="adap-ucb")
+    decide(embedded)
+    service, end = served(embedded), threading.Event()
+    monkeypatch.setattr(service.planner, "ask", lambda _: end.wait(60) and {})
+    monkeypatch.setattr("dpbandits.service.reading.as_parquet", lambda pages: end.wait(60) and export.as_parquet(pages))
+    plan = "/v1/plan?policy=ucb1&arms=2&best=0.5&gap=0.1&traffic=100&days=1"
+    with ThreadPoolExecutor(50) as threads:
+        waits = [threads.submit(embedded.get, plan) for _ in range(40)]
+        waits += [threads.submit(embedded.get, "/v1/experiments/shop/export.parquet") for _ in range(5)]
+        time.sleep(0.5)
+        try:
+            for path in ("/readyz", "/v1/experiments/shop/summary", "/v1/experiments/shop/export.csv"):
+                assert threads.submit(embedded.get, path).result(30).status_code == 200
+        finally:
+            end.set()
+        assert {one.result(60).status_code for one in waits} == {200}

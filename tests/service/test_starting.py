@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -37,13 +38,11 @@ def refused(settings: dict[str, Any], said: str) -> None:
     """Both the check and the start say so."""
     read = ServerSettings.read(**settings)
     assert said in check(read)[0].text
-    service = Service(read)
-    try:
-        with pytest.raises(InputError) as error:
-            service.open()
-    finally:
-        service.store.close()
+    service, before = Service(read), len(os.listdir("/proc/self/fd"))
+    with pytest.raises(InputError) as error:
+        service.open()
     assert said in str(error.value)
+    assert len(os.listdir("/proc/self/fd")) == before  # nothing is left open
 
 
 def test_a_folder_that_is_not_there(used: dict[str, Any], tmp_path: Path) -> None:

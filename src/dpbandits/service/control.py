@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 from functools import lru_cache
 from typing import Annotated, Any, Literal
@@ -170,7 +169,7 @@ def _choosing(api: FastAPI, service: Service) -> None:
             raise InputError("days", f"must make at least {arms} decisions, one for each arm, got {traffic * days:g}")
         asked = {"arms": arms, "best": best, "gap": gap, "traffic": traffic, "days": days}
         private = {"policy": policy, "epsilon": epsilon, "levels": levels}
-        return await asyncio.to_thread(service.planner.ask, {**asked, **private})
+        return await service.plans.run(service.planner.ask, {**asked, **private})
 
 
 @lru_cache

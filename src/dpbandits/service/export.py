@@ -6,7 +6,7 @@ import csv
 import io
 import itertools
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import IO, Any
 
@@ -29,7 +29,7 @@ KINDS = {POLICY: "policy", RANDOM: "chance", HOLDOUT: "holdout", SHADOW: "shadow
 COLUMNS = ("decision", "arm", "chosen_by", "propensity", "version", "made", "level", "received", "outcome", "response")
 
 
-def as_csv(pages: Iterable[list[list[Any]]]) -> Iterator[bytes]:
+def as_csv(pages: Iterable[list[list[Any]]]) -> Generator[bytes, None, None]:
     """As CSV, in pieces."""
     for page in itertools.chain([[list(COLUMNS)]], pages):
         text = io.StringIO()
@@ -70,14 +70,14 @@ def as_parquet(pages: Iterable[list[list[Any]]]) -> IO[bytes]:
     return file
 
 
-def in_pieces(file: IO[bytes]) -> Iterator[bytes]:
+def in_pieces(file: IO[bytes]) -> Generator[bytes, None, None]:
     """The content of a file, which is closed at the end."""
     with file:
         while piece := file.read(PIECE):
             yield piece
 
 
-def pages(opened: Callable[[], AbstractContextManager[tuple[Connection, LiveRun]]]) -> Iterator[list[list[Any]]]:
+def pages(opened: Callable[[], AbstractContextManager[tuple[Connection, LiveRun]]]) -> Generator[list[list[Any]], None, None]:
     """The rows, with the values of ``COLUMNS``. Each page is read in a transaction of its own.
 
     A reader who is slow, or gone, then holds no connection, and does not keep SQLite's log from being overwritten.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -105,7 +105,7 @@ def _exports(api: FastAPI, service: Service) -> None:
             if await request.is_disconnected():  # while it waited: nobody would read it
                 return Response(status_code=400)
             lines = _admitted(service, key, pages(lambda: _shown(service, number)))
-            file = await asyncio.to_thread(as_parquet, lines)
+            file = await service.exports.run(as_parquet, lines)
         pieces = _admitted(service, key, in_pieces(file))
         return StreamingResponse(pieces, media_type=parquet)
 
@@ -185,19 +185,22 @@ async def _csv(service: Service, number: int, key: str | None) -> AsyncIterator[
     pieces = _admitted(service, key, as_csv(pages(lambda: _shown(service, number))))
     while True:
         async with service.sending:
-            piece = await asyncio.to_thread(next, pieces, None)
+            piece = await service.exports.run(next, pieces, None)
         if piece is None:
             return
         yield piece
 
 
-def _admitted(service: Service, key: str | None, parts: Iterator[Part]) -> Iterator[Part]:
+def _admitted(service: Service, key: str | None, parts: Generator[Part, None, None]) -> Iterator[Part]:
     """The parts, as long as the key is valid. Then the answer breaks off: nobody must take what came for the whole."""
-    while service.admits(key):
-        part = next(parts, None)
-        if part is None:
-            return
-        yield part
+    with closing(parts):
+        while service.admits(key):
+            if not service.ready:
+                raise Unavailable("the server stops")
+            part = next(parts, None)
+            if part is None:
+                return
+            yield part
     raise Refusal(401, "the API key was revoked meanwhile", headers={"www-authenticate": "Bearer"})
 
 

@@ -7,8 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,7 +25,7 @@ from dpbandits.service.folding import Folder
 from dpbandits.service.keyring import Keyring, alone
 from dpbandits.service.logs import where
 from dpbandits.service.metrics import Metrics
-from dpbandits.service.planner import Planner
+from dpbandits.service.planner import WAITING, Planner
 from dpbandits.service.problems import Refusal, not_loaded
 from dpbandits.service.recent import Recent
 from dpbandits.service.sealing import fit, not_lost, opened
@@ -35,6 +34,7 @@ from dpbandits.service.shared import Shared
 from dpbandits.service.store import Database
 from dpbandits.service.tables import experiments, states
 from dpbandits.service.tally import Tally
+from dpbandits.service.threads import Threads
 from dpbandits.service.writer import Missing, Unavailable, Writer
 
 __all__ = ["Service"]
@@ -72,16 +72,32 @@ class Service:
         self._probed = -math.inf  # when something was last stored to see whether it can be
         self._looking, self._probing = asyncio.Lock(), asyncio.Lock()
         self.exporting, self.sending = asyncio.Semaphore(EXPORTS), asyncio.Semaphore(EXPORTS)  # Parquet, pages of CSV
+        self._opened = ExitStack()  # what is to be closed, the latest first
         self._tasks: list[asyncio.Task[None]] = []
 
     def open(self) -> None:
-        """Open and check everything; raises what is wrong. Nothing is left of an earlier start."""
+        """Open and check everything; raises what is wrong, and then leaves nothing open."""
+        try:
+            self._open()
+        except BaseException:
+            self._opened.close()  # or this process would keep its own lock, and could not start again
+            raise
+        self._rereading = Threads("reread", 1)
+        self.looks = Threads("look", 4)
+        self.plans = Threads("plan", WAITING + 1)  # one more says that the planner is busy
+        self.exports = Threads("export", 2 * EXPORTS)
+        self.ready = True
+
+    def _open(self) -> None:
+        """Nothing is left of an earlier start."""
         for held in (self.runs, self.names, self.aside):
             held.clear()
+        self._opened.callback(self.store.close)
         self.store.lock()
         self.store.migrate()
         self._open_keys()
         self.tally = Tally(self.settings.tally, self.store)
+        self._opened.callback(self.tally.close)
         self.lasting = self.store.durable or self.tally.durable
         self.rotate_if_due()
         seen = self.tally.seen()  # before the states: other workers go on meanwhile
@@ -109,7 +125,6 @@ class Service:
         )
         self._folder = Folder(self.books) if isinstance(self.books, Shared) else None
         self.writer: Writer[Any] = Writer(self.books.commit)
-        self.ready = True
 
     def _open_keys(self) -> None:
         """New keys are made for a new database only: they would not open the states of another."""
@@ -121,12 +136,7 @@ class Service:
     async def start(self) -> None:
         """Open, and look after what is due."""
         if not self.ready:
-            try:
-                await asyncio.to_thread(self.open)
-            except Exception:
-                self.store.close()  # or this process would keep its own lock, and could not start again
-                raise
-        self._rereader = ThreadPoolExecutor(1, "reread")  # of its own: however much others read, revoked keys end
+            await asyncio.to_thread(self.open)
         self._tasks = [
             asyncio.create_task(self._tend(TICK, self._tick)),
             asyncio.create_task(self._tend(REREAD, self._reread)),
@@ -148,19 +158,19 @@ class Service:
         for task in self._tasks:
             with suppress(asyncio.CancelledError):
                 await task
-        await asyncio.to_thread(self._rereader.shutdown)
         await asyncio.to_thread(self.close)
         log.info("stopped")
 
     def close(self) -> None:
         """Close everything."""
-        self.planner.close()
+        self.planner.close()  # first: plans end with it
+        for threads in (self._rereading, self.looks, self.plans, self.exports):
+            threads.close()
         self.writer.stop()
         if self._folder is not None:
             self._folder.stop()
         self.books.close()
-        self.tally.close()
-        self.store.close()
+        self._opened.close()
 
     # Looking after things
 
@@ -181,7 +191,7 @@ class Service:
             await self.writer.submit(Tick())
 
     async def _reread(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._rereader, self._read_elsewhere)
+        await self._rereading.run(self._read_elsewhere)
 
     def _read_elsewhere(self) -> None:
         """Each step is tried, whatever becomes of the others: revoked keys and old secrets must not stay."""
@@ -315,7 +325,7 @@ class Service:
 
         await self.writer.submit(Control(act))
         if any(run.experiment.active and run.experiment.server_draws for run in list(self.runs.values())):
-            await asyncio.to_thread(self.tally.probe)
+            await self.looks.run(self.tally.probe)
 
     def hold(self, run: LiveRun) -> None:
         """Let an experiment that is on disk run."""
@@ -355,12 +365,12 @@ class Service:
         """Read the experiments that other workers have made or changed, for one request at a time."""
         if not self.store.embedded:  # where there are other workers
             async with self._looking:
-                await asyncio.to_thread(self._load_new)
+                await self.looks.run(self._load_new)
 
     async def look_for_tokens(self) -> None:
         """Read the token keys, too, that others have made: without them nobody knows whose a token is."""
         try:
-            await asyncio.to_thread(self._reread_secrets)
+            await self.looks.run(self._reread_secrets)
         except (OSError, InputError) as error:
             raise Unavailable(f"the keys cannot be read: {type(error).__name__}") from None
         await self.look_again()
