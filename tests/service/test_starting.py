@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Callable
@@ -90,3 +91,63 @@ def test_a_mistyped_variable_is_noticed(tmp_path: Path, monkeypatch: pytest.Monk
     assert note.level == "note"
     assert note.text.startswith("DPBANDITS_STOER")
     assert note.text.endswith("did you mean DPBANDITS_STORE?")
+
+
+@pytest.mark.parametrize("given", [{"tally": "sqlite://"}, {"synchronous": "off"}])
+def test_a_running_central_experiment_whose_draws_might_be_lost(
+    serve: Open, used: dict[str, Any], given: dict[str, Any]
+) -> None:
+    client = serve(used["store"])
+    create(client, "central", policy="adap-ucb")
+    client.__exit__(None, None, None)
+    refused({**used, **given}, "store must keep what it is given, for central")
+
+
+@pytest.mark.parametrize("name", ["test.db", "tally", "keys", "keys.recent"])
+def test_a_folder_in_the_place_of_a_file(used: dict[str, Any], tmp_path: Path, name: str) -> None:
+    (tmp_path / name).unlink()
+    (tmp_path / name).mkdir()
+    refused(used, "must be a file, got")
+
+
+@pytest.mark.parametrize("name", ["keys", "keys.recent", "test.db.lock"])
+def test_a_tally_that_is_another_file_of_a_new_server(tmp_path: Path, name: str) -> None:
+    given = {"store": f"sqlite:///{tmp_path}/test.db", "keys": tmp_path / "keys", "port": 0}
+    refused({**given, "tally": f"sqlite:///{tmp_path}/{name}"}, "tally must be a file of its own")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "drop table dpbandits_draws; create table dpbandits_draws (x)",
+        "drop table dpbandits_draws; create table dpbandits_draws (experiment, draws)",
+        "drop table dpbandits_draws; create view dpbandits_draws as select 'a' as experiment, 1 as draws",
+        "insert into dpbandits_draws values ('shop', 'many')",
+    ],
+)
+def test_a_damaged_tally(used: dict[str, Any], tmp_path: Path, change: str) -> None:
+    database = sqlite3.connect(tmp_path / "tally")
+    database.executescript(change)
+    database.close()
+    refused(used, "tally ")
+
+
+@pytest.mark.parametrize("created", ['"x"', "null", "NaN", "1e400", "9" * 400, None])
+def test_damaged_keys(used: dict[str, Any], created: str | None) -> None:
+    record = json.loads(used["keys"].read_text())
+    if created is None:
+        del record["tokens"][-1]["created"]
+    else:
+        record["tokens"][-1]["created"] = "here"
+    used["keys"].write_text(json.dumps(record).replace('"here"', created or ""))
+    refused(used, "keys must be a key file of dpbandits serve")
+    used["keys"].write_text(json.dumps({**record, "tokens": []}))
+    refused(used, "keys must be a key file of dpbandits serve")
+
+
+@pytest.mark.parametrize("setting", ["store", "tally"])
+@pytest.mark.parametrize("wrong", ["postgresql//u:sekret@h/db", "postgresql://u:sekret@h:port/db", "://u:sekret@h"])
+def test_an_address_that_cannot_be_read_is_not_repeated(used: dict[str, Any], setting: str, wrong: str) -> None:
+    (found,) = check(ServerSettings.read(**{**used, setting: wrong}))
+    assert f"{setting} must be sqlite:///FILE" in found.text
+    assert "sekret" not in found.text

@@ -77,7 +77,9 @@ def in_pieces(file: IO[bytes]) -> Generator[bytes, None, None]:
             yield piece
 
 
-def pages(opened: Callable[[], AbstractContextManager[tuple[Connection, LiveRun]]]) -> Generator[list[list[Any]], None, None]:
+def pages(
+    opened: Callable[[], AbstractContextManager[tuple[Connection, LiveRun]]],
+) -> Generator[list[list[Any]], None, None]:
     """The rows, with the values of ``COLUMNS``. Each page is read in a transaction of its own.
 
     A reader who is slow, or gone, then holds no connection, and does not keep SQLite's log from being overwritten.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 import secrets
 import time
@@ -88,6 +89,9 @@ class Keyring:
     def __init__(self, record: dict[str, Any]) -> None:
         self._record = record
         self._number = int(record["tokens"][-1]["id"])
+        self.age = float(record["tokens"][-1]["created"])  # when the newest token key was made
+        if not math.isfinite(self.age):
+            raise ValueError
         self.newest = _byte(self._number)
         self._users = signer(bytes.fromhex(record["users"]))
         self._seal = ChaCha20Poly1305(bytes.fromhex(record["seal"]))
@@ -114,7 +118,9 @@ class Keyring:
             return cls(record)
         except FileNotFoundError:
             raise InputError("keys", f"must be the file of a server, got {path}, which does not exist") from None
-        except (ValueError, KeyError, TypeError):
+        except OSError as error:
+            raise InputError("keys", f"cannot be read: {path}: {error.strerror}") from None
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
             raise InputError("keys", f"must be a key file of dpbandits serve, got {path}") from None
 
     @classmethod
@@ -160,11 +166,6 @@ class Keyring:
     def goes_on(self, before: Keyring) -> bool:
         """Whether what was sealed before can be opened, and users have the same pseudonyms."""
         return all(self._record[name] == before._record[name] for name in ("users", "seal"))
-
-    @property
-    def age(self) -> float:
-        """When the newest token key was made."""
-        return float(self._record["tokens"][-1]["created"])
 
     @property
     def guarded(self) -> bool:

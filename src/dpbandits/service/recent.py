@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpbandits.service.keyring import Signer, alone, replace_secrets, signer
+from dpbandits.service.store import refuse_no_file
 
 __all__ = ["Recent"]
 
@@ -70,6 +71,7 @@ class Recent:
         """Take over what another process has written; make a new key, and erase old ones, when it is time."""
         if self._keys and self._written() == self._seen and self._due(self._keys) == self._keys:
             return
+        refuse_no_file("keys.recent", self._path)
         with alone(self._path):
             stored = self._read()
             keys = self._due(stored)

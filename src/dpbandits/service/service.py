@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import time
 from collections.abc import Callable
@@ -20,7 +19,6 @@ from dpbandits.service.books import LiveRun
 from dpbandits.service.clock import Clock
 from dpbandits.service.commits import Control
 from dpbandits.service.embedded import Embedded, Tick
-from dpbandits.service.experiment import Experiment, Settings
 from dpbandits.service.folding import Folder
 from dpbandits.service.keyring import Keyring, alone
 from dpbandits.service.logs import where
@@ -31,11 +29,12 @@ from dpbandits.service.recent import Recent
 from dpbandits.service.sealing import fit, not_lost, opened
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
+from dpbandits.service.starting import read_experiment, refuse_shared_files, refuse_unkept
 from dpbandits.service.store import Database
 from dpbandits.service.tables import experiments, states
 from dpbandits.service.tally import Tally
 from dpbandits.service.threads import Threads
-from dpbandits.service.writer import Missing, Unavailable, Writer
+from dpbandits.service.writer import Missing, Unavailable, Untallied, Writer
 
 __all__ = ["Service"]
 
@@ -63,7 +62,7 @@ class Service:
         self.names: dict[str, LiveRun] = {}
         self.aside: dict[int, str] = {}  # the names of experiments that cannot be loaded, until the server restarts
         self.valid: dict[str, access.ApiKey] = {}
-        self.guarded = False  # whether a key is needed: once one was made, even if all are revoked or a copy has none
+        self.guarded = False  # whether a key is needed: once one was ever made, even if none is left
         self.store = Database(settings.store, synchronous=settings.synchronous)
         self.clock = Clock(wall=lambda: 0.0)  # until the database is open; it never goes back when that is opened again
         self.planner = Planner()
@@ -79,9 +78,11 @@ class Service:
         """Open and check everything; raises what is wrong, and then leaves nothing open."""
         try:
             self._open()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, Untallied):
+                error = InputError("tally", f": {error}")
             self._opened.close()  # or this process would keep its own lock, and could not start again
-            raise
+            raise error from None
         self._rereading = Threads("reread", 1)
         self.looks = Threads("look", 4)
         self.plans = Threads("plan", WAITING + 1)  # one more says that the planner is busy
@@ -93,6 +94,7 @@ class Service:
         for held in (self.runs, self.names, self.aside):
             held.clear()
         self._opened.callback(self.store.close)
+        refuse_shared_files(self.settings, self.store)
         self.store.lock()
         self.store.migrate()
         self._open_keys()
@@ -113,12 +115,8 @@ class Service:
             self.tally.count(  # the last process may have been killed before it did
                 *(run for run in self.runs.values() if not _restored(run, seen))
             )
-        drawn = [
-            run.experiment.name for run in self.runs.values() if run.experiment.server_draws and run.experiment.active
-        ]
-        if drawn and self.lasting:
-            raise InputError("store", f"must keep what it is given, for {drawn[0]}: {self.lasting}")
-        self.recent = Recent(self.settings.keys.with_name(self.settings.keys.name + ".recent"))
+        refuse_unkept((run.experiment for run in self.runs.values()), self.lasting)
+        self.recent = Recent(self.settings.recent)
         parts = (self.store, self.keys, self.recent, self.clock, self.tally, self.runs, self.metrics)
         self.books = (
             Embedded(*parts) if self.store.embedded else Shared(*parts, reload=self.load, halt=self.halt_restored)
@@ -295,20 +293,9 @@ class Service:
         return self._run(row)
 
     def _run(self, row: Any) -> LiveRun:
-        experiment = Experiment(
-            row["id"],
-            Settings.model_validate_json(row["settings"]),
-            status=row["status"],
-            revision=row["revision"],
-            created=row["created"] / 1000,
-            added=json.loads(row["added"]),
-            paused=frozenset(json.loads(row["paused"])),
-            own=self.settings.own_policies,
-            keys=self.keys,
-        )
-        return LiveRun(
-            experiment, opened(self.keys, experiment, row["state"]), row["epoch"], row["draws"], row["changed"]
-        )
+        experiment = read_experiment(row, self.settings, self.keys)
+        state = opened(self.keys, experiment, row["state"])
+        return LiveRun(experiment, state, row["epoch"], row["draws"], row["changed"])
 
     async def probe(self) -> None:
         """Store something, or raise why it cannot be. Anybody may ask, so once a second is enough."""

@@ -22,12 +22,14 @@ from uvicorn.supervisors import Multiprocess
 from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.service import access, tally
 from dpbandits.service.app import App
+from dpbandits.service.experiment import Experiment
 from dpbandits.service.findings import Finding
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import configure
 from dpbandits.service.sealing import fit, not_lost
 from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings, mistyped
+from dpbandits.service.starting import read_experiments, refuse_shared_files, refuse_unkept
 from dpbandits.service.store import Database, refuse_unwritable
 
 __all__ = ["check", "serve", "traced", "worker"]
@@ -65,10 +67,13 @@ def _check_stored(settings: ServerSettings, store: Database) -> list[Finding]:
     """What is found of the database, and of the files that belong to it."""
     found: list[Finding] = []
     refuse_unwritable("keys", settings.keys)
+    refuse_shared_files(settings, store)
     secrets = Keyring.open(settings.keys, create=False) if settings.keys.exists() else None
     store.reached()
     store.unused()
     valid: list[access.ApiKey] = []
+    stored: list[Experiment] = []
+    lossy = ""
     if store.path is None or store.path.exists():
         with store.opened() as connection:
             store.outdated(connection)  # it refuses what is too new
@@ -79,9 +84,12 @@ def _check_stored(settings: ServerSettings, store: Database) -> list[Finding]:
                 not_lost(settings.keys, connection)
                 if secrets is not None:
                     fit(secrets, connection)
-        if store.durable:
-            found.append(Finding("note", f"central experiments will be refused: {store.durable}"))
-    tally.check(settings.tally, store)
+                    stored = read_experiments(connection, settings, secrets)
+        lossy = store.durable
+    lossy = tally.check(settings.tally, store) or lossy
+    refuse_unkept(stored, lossy)
+    if lossy:
+        found.append(Finding("note", f"central experiments will be refused: {lossy}"))
     if settings.workers > 1 and store.embedded:
         text = f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://..."
         found.append(Finding("problem", text))

@@ -95,6 +95,11 @@ class ServerSettings(BaseSettings):
         return read
 
     @property
+    def recent(self) -> Path:
+        """The file with the keys of digests, beside the server's secrets."""
+        return self.keys.with_name(f"{self.keys.name}.recent")
+
+    @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
         try:

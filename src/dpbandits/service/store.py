@@ -21,7 +21,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from dpbandits.errors import InputError
 
-__all__ = ["LIVELY", "Database", "discard", "refuse_unwritable"]
+__all__ = ["LIVELY", "Database", "discard", "refuse_no_file", "refuse_unwritable"]
 
 #: How long a statement waits for a lock. The server is the only one that writes for long.
 BUSY = 5.0
@@ -62,14 +62,17 @@ class Database:
         self.name = name  # of the setting
         try:
             parsed = make_url(url)
-        except ArgumentError:
-            raise InputError(name, f"must be sqlite:///FILE or postgresql://..., got '{url}'") from None
+        except (ArgumentError, ValueError):  # the text is not repeated: it may hold a password
+            raise InputError(name, "must be sqlite:///FILE or postgresql://USER@HOST/NAME, got another text") from None
         self.embedded = parsed.get_backend_name() == "sqlite"
         if not self.embedded and parsed.get_backend_name() != "postgresql":
             raise InputError(name, f"must be sqlite:///FILE or postgresql://..., got '{parsed.render_as_string()}'")
         file = parsed.database if self.embedded and parsed.database != ":memory:" else None
         if self.embedded and (parsed.query or (file or "").startswith("file:")):
-            raise InputError(name, f"must be sqlite:///FILE with a plain path, without file: and options, got '{url}'")
+            shown = parsed.render_as_string()
+            raise InputError(
+                name, f"must be sqlite:///FILE with a plain path, without file: and options, got '{shown}'"
+            )
         if synchronous not in SYNCHRONOUS:
             raise InputError("synchronous", f"must be one of {', '.join(SYNCHRONOUS)}, got '{synchronous}'")
         self.url = parsed if self.embedded else parsed.set(drivername="postgresql+psycopg")
@@ -211,6 +214,7 @@ class Database:
 
     def _refuse_links(self, path: Path) -> None:
         """SQLite keeps its log by the name of the file: by two names, two processes would not see each other's."""
+        refuse_no_file(self.name, path)
         if path.exists() and path.stat().st_nlink > 1:
             raise InputError(
                 self.name,
@@ -276,6 +280,12 @@ def refuse_unwritable(name: str, path: Path) -> None:
     """Refuse a file in a folder that is not there, or in which nothing may be written."""
     if not os.access(path.absolute().parent, os.W_OK):
         raise InputError(name, f"cannot be written: {path}")
+
+
+def refuse_no_file(name: str, path: Path) -> None:
+    """Refuse what is there and is no file, such as a folder."""
+    if path.exists() and not path.is_file():
+        raise InputError(name, f"must be a file, got {path}, which is none")
 
 
 def discard(connection: Connection | None) -> None:

@@ -50,19 +50,46 @@ LACKING = {
 COUNT_WRITE = sa.text(_INSERT.format(1) + "draws = dpbandits_draws.draws + 1 returning draws")
 
 
-def check(url: str, store: Database) -> None:
-    """Refuse a tally that cannot be opened, or that is in the store. No file is made."""
+def check(url: str, store: Database) -> str:
+    """Refuse a tally that cannot be opened or written, or that is in the store; why it might lose what it is given.
+
+    No file is made.
+    """
     with closing(_database(url, store)) as made:
         made.reached()
         if made.path is None or made.path.exists():
             with made.opened() as connection:
                 _refuse_store(connection, store)
+                _refuse_odd(connection)
+            return _lossy(made)
+    return ""
 
 
 def _refuse_store(connection: sa.Connection, store: Database) -> None:
     """By whatever address: the tables of the store are in it, or it is the store's database by another schema."""
     if set(STORE.tables).issubset(sa.inspect(connection).get_table_names()) or store.holds(connection):
         raise InputError("tally", INSIDE)
+
+
+def _lossy(tally: Database) -> str:
+    why = tally.durable
+    return f"the tally: {why}" if why else ""
+
+
+def _refuse_odd(connection: sa.Connection) -> None:
+    """Refuse a table of this name that is another one, holds no numbers, or cannot be written. Nothing is written."""
+    found = sa.inspect(connection)
+    if draws.name not in (*found.get_table_names(), *found.get_view_names()):
+        return
+    try:
+        held = [row.draws for row in connection.execute(sa.select(draws))]
+        connection.execute(COUNT_WRITE, {"name": WRITES})
+    except DBAPIError as error:
+        raise InputError("tally", f"cannot be written: {error.orig}") from None
+    finally:
+        connection.rollback()
+    if not all(isinstance(number, int) for number in held):
+        raise InputError("tally", "must hold numbers of draws: it is damaged, or another table has this name")
 
 
 def _database(url: str, store: Database) -> Database:
@@ -108,12 +135,12 @@ class Tally:
                     METADATA.create_all(connection)
             except DBAPIError as error:
                 raise InputError("tally", f"cannot be written: {error.orig}; start again") from None
+            _refuse_odd(connection)
 
     @property
     def durable(self) -> str:
         """Why what was counted might be lost; empty where it is on disk."""
-        why = self._store.durable
-        return f"the tally: {why}" if why else ""
+        return _lossy(self._store)
 
     def counted(self, run: LiveRun) -> int:
         """How many draws this process has counted. Whatever is read from now on knows of them, but for an old copy."""
