@@ -417,3 +417,12 @@ def test_a_tally_in_memory_is_none(serve: Open, tmp_path: Path, tally: str) -> N
     refused = client.post("/v1/experiments", json=asked)
     assert refused.status_code == 422
     assert "the tally: a database in memory is gone" in refused.json()["detail"]
+
+
+def test_a_probe_writes_also_where_the_clock_was_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Tally(f"sqlite:///{tmp_path}/tally", NONE)) as tally:
+        tally.probe()
+        monkeypatch.setattr(time, "time_ns", lambda: 1)
+        tally.probe()
+        with locked(tmp_path / "tally"), pytest.raises(Untallied):
+            tally.probe()

@@ -207,9 +207,13 @@ class Tally:
             raise FileNotFoundError("it was replaced by another file")
         with self._store.reading() as connection:
             self._compare(connection)
-            new = sorted(_lacking(connection, drawn))  # others write them in the same order, against deadlocks
-        if not new:
+            lacking = {
+                *_lacking(connection, drawn),
+                *({PROBED} & drawn.keys()),
+            }  # a probe writes, whatever the clock says
+        if not lacking:
             return
+        new = sorted(lacking)  # others write them in the same order, against deadlocks
         if self._connection is None:
             self._connection = self._store.engine.connect()
         with self._connection.begin():
