@@ -50,7 +50,7 @@ def framework_pulls(horizon: int, failure: Callable[[int], float], *, alpha: flo
 @theorem(
     Problem,
     "upper",
-    "Azize & Basu 2022, Theorem 11, for Gaussian noise",
+    "ours, by Azize & Basu 2022, Theorem 11",
     "rewards in [0, 1]; alpha > 3; every horizon",
     policies=("adac-ucb",),
     form="corrected",
