@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import mpmath
 import pytest
@@ -104,7 +103,7 @@ def test_they_are_no_bounds_at_a_horizon() -> None:
 
 
 @pytest.mark.parametrize("of", [one for one, _ in BATCHED.values()])
-def test_refused(of: Any) -> None:
+def test_refused(of: Theorem[Problem, ...]) -> None:
     problem = Problem.bernoulli([0.9, 0.6], 1000, epsilon=1.0)
     assert of(problem, ratio=1.0).holds == "does not apply: ratio must be above 1, and is 1"
     assert "rewards must lie in [0, 1]" in of(Problem.gaussian([0.9, 0.6], 1000, epsilon=1.0)).holds
@@ -112,7 +111,7 @@ def test_refused(of: Any) -> None:
 
 
 @pytest.mark.parametrize("of", ON_BITS)
-def test_refused_on_bits(of: Theorem[Problem, []]) -> None:
+def test_refused_on_bits(of: Theorem[Problem, ...]) -> None:
     assert "rewards must lie in [0, 1]" in of(Problem.gaussian([0.9, 0.6], 1000, epsilon=1.0)).holds
     assert "one epsilon" in of(Problem.bernoulli([0.9, 0.6], 1000)).holds
 
