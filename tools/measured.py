@@ -128,10 +128,9 @@ def _lockouts(cells: Cells, table: Table) -> list[str]:
     for column in table.columns:
         own = {row: cells[row, column] for row in table.rows}
         total = sum(one["lockouts"] for one in own.values())
-        ratios = [one["mean"] / cells[row, first]["mean"] - 1.0 for row, one in own.items()]
-        than = (
-            "" if column == first else f", mean {100 * min(ratios):+.0f} to {100 * max(ratios):+.0f} % against {first}"
-        )
+        ratios = sorted(one["mean"] / cells[row, first]["mean"] - 1.0 for row, one in own.items())
+        ends = " to ".join(dict.fromkeys(f"{100 * ratio:+.0f}" for ratio in (ratios[0], ratios[-1])))
+        than = "" if column == first else f", mean {ends} % against {first}"
         lines.append(f"* {column}: {plural(round(total), 'lock-out')} in {len(own) * table.runs:,} runs{than}.")
     return lines
 
