@@ -16,18 +16,24 @@ from dpbandits.simulation import Trace
 ARMS, HORIZON, RUNS, SEED = "0.75,0.625,0.5,0.375,0.25", 100_000, 100, 0
 DELAYS = (10, 100, 1000, 10_000)
 EPSILON: dict[str, Any] = {"epsilon": 1.0}
-LEVELS: dict[str, Any] = {"levels": "choice(0,1,2)", "options": {"epsilon_min": 1.0}}
+LEVELS: dict[str, Any] = {"levels": "choice(0,1,2)"}
 POLICIES: dict[str, dict[str, Any]] = {
     "ucb1": {},
     "imed": {},
     "ldp-ucb-b": EPSILON,
     "ldp-ucb-l": EPSILON,
-    "heldp-ucb-b": LEVELS,
+    "ldp-imed-b": EPSILON,
+    "heldp-ucb-b": {**LEVELS, "options": {"epsilon_min": 1.0}},
+    "heldp-glr-b": LEVELS,
     "dp-ucb-bound": EPSILON,
     "dp-ucb-int": EPSILON,
     "adap-ucb": EPSILON,
     "adap-imed": EPSILON,
     "dp-se": EPSILON,
+    "anytime-lazy-ucb": EPSILON,
+    "dp-klucb": EPSILON,
+    "dp-glr-imed": EPSILON,
+    "adap-tt": EPSILON,
 }
 LOSSES, WINDOW = (0.1, 0.5), 100
 
