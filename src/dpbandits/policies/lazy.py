@@ -33,6 +33,7 @@ def anytime_lazy_ucb(arms: int, *, epsilon: float, c: float = 3.0) -> Parts:
     "Hu & Hegde 2022",
     "only its abstract and others' notes were available; it agrees with the published results",
     cost="arms",
+    relative="thompson",
 )
 def lazy_dp_ts(arms: int, *, epsilon: float) -> Parts:
     """Lazy-DP-TS: Thompson sampling on private means of 1, 2, 4 .. new rewards, raised by 3 log t / (epsilon n).
