@@ -2,7 +2,7 @@
 
 Usage: ``python tools/papers_pages.py [OUT [QUICK]]``, where OUT is the output of ``reproduce --scale paper``, and QUICK
 that of ``reproduce --scale quick``. Both also become what later runs are compared with: ``established.json``. Without
-OUT, only what follows from the package alone is written: settings and theorems.
+OUT, only what follows from the package alone is written: settings, theorems, and claims that are not measured yet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dpbandits.bounds import theorems
-from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, UNDECIDED
+from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, UNDECIDED, Claim
 from dpbandits.experiments.established import FILE, median_interval
 from dpbandits.experiments.figures import figures, papers
 
@@ -103,8 +103,18 @@ def fill_page(text: str, what: str, content: str) -> str:
 
 
 def without_runs(text: str, paper: str) -> str:
-    """The page of a paper with what follows from the package alone: its settings and theorems."""
-    return fill_page(fill_page(text, "settings", settings_list(paper)), "theorems", theorems_table(paper))
+    """The page of a paper with what follows from the package alone: settings, theorems, and claims that are new."""
+    text = fill_page(fill_page(text, "settings", settings_list(paper)), "theorems", theorems_table(paper))
+    rows = [row for row in unmeasured(paper) if row.split(" | ")[1] not in text]
+    end = "<!-- end of claims -->"
+    return text.replace(end, "\n".join([*rows, end]))
+
+
+def unmeasured(paper: str) -> list[str]:
+    """For each claim of a paper the row that stands on its page until the claim is measured."""
+    own = {figure.name: vars(figure.module).values() for figure in figures() if figure.paper == paper}
+    claims = [(name, one) for name, values in own.items() for one in values if isinstance(one, Claim)]
+    return [f"| {name} | {one.statement} ({one.where}) | not measured yet |  |" for name, one in claims]
 
 
 def write(out: Path, docs: Path) -> list[Path]:
@@ -146,7 +156,7 @@ def establish(out: Path) -> None:
 
 
 def write_without_runs(docs: Path) -> list[Path]:
-    """Write settings and theorems into the page of every paper."""
+    """Write what follows from the package alone into the page of every paper."""
     pages = [docs / "papers" / f"{paper}.md" for paper in papers()]
     for page in pages:
         page.write_text(without_runs(page.read_text(encoding="utf-8"), page.stem), encoding="utf-8")

@@ -42,6 +42,8 @@ REGISTRIES = [
     "tests/bounds/test_catalogue.py::test_every_theorem_is_documented[ucb1-logarithmic]",
     "tests/bounds/test_catalogue.py::test_every_theorem_has_its_line_in_the_documentation",
     "tests/bounds/test_bounds_hold.py::test_the_law_has_something_to_say_about[ucb1]",
+    "tests/bounds/test_bounds_command.py::test_a_policy_is_under_the_lower_bounds_of_its_promise",
+    "tests/experiments/test_figures.py::test_every_claim_has_its_row_in_the_docs",
     "tests/cli/test_cli.py::test_policies_lists_every_policy",
     "tests/service/test_deploy_page.py::test_the_page_names_the_policies_that_several_workers_refuse",
     "tests/test_conformance.py",
