@@ -29,10 +29,10 @@ from dpbandits.service.app import App
 from dpbandits.service.clock import Clock
 from dpbandits.service.events import Watched, stream
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.findings import Finding
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.planner import Planner
 from dpbandits.service.problems import Refusal
+from dpbandits.service.remarks import Remark
 from dpbandits.service.service import Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
@@ -819,7 +819,7 @@ def test_what_prevents_a_start_is_found_before(tmp_path: Path) -> None:
     given: dict[str, Any] = {"store": f"sqlite:///{tmp_path}/db", "keys": tmp_path / "keys", "port": 0}
     assert check(ServerSettings.read(**given, tally=f"sqlite:///{tmp_path}/tally")) == []
     wrong = check(ServerSettings.read(**given, tally=f"sqlite:///{tmp_path}/nowhere/tally"))
-    assert wrong == [Finding("problem", f"tally cannot be written: {tmp_path}/nowhere/tally")]
+    assert wrong == [Remark("problem", f"tally cannot be written: {tmp_path}/nowhere/tally")]
     for store in ("sqlite://", "sqlite:///:memory:"):
         with pytest.raises(InputError, match="store must be a file"):
             ServerSettings.read(store=store)

@@ -11,10 +11,10 @@ from dpbandits.service.responses import CONFLICT, Item, Outcome, spends
 from dpbandits.service.rows import SENT, Rows
 from dpbandits.service.tokens import Token
 
-__all__ = ["Sent"]
+__all__ = ["SentByUsers"]
 
 
-class Sent:
+class SentByUsers:
     """How many responses users with a cap have sent, with those of the transaction that is under way."""
 
     def __init__(self, runs: Mapping[int, LiveRun], asks: Iterable[Ask], items: Iterable[Item]) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from dpbandits.exact import SystemNoise
 from dpbandits.service.books import Ask, LiveRun, Made, choose, foldable, shown, taken
-from dpbandits.service.caps import Sent
+from dpbandits.service.caps import SentByUsers
 from dpbandits.service.commits import Commits
 from dpbandits.service.experiment import HOLDOUT, POLICY
 from dpbandits.service.problems import Refusal, not_running
@@ -140,7 +140,7 @@ class _Work:
         for *key, outcome, response, digest in ANSWERED.run(self.cursor, keys, embedded=True):
             self.told[key[0], key[1], key[2]] = outcome, response, digest
         again = bool(self.told) or len(set(keys)) < len(keys)
-        self.sent = Sent(self.books.runs, asks, items)
+        self.sent = SentByUsers(self.books.runs, asks, items)
         self.sent.read(self.cursor, embedded=True)
         return again
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpbandits.service.books import fallback
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.findings import Finding, Level
+from dpbandits.service.remarks import Remark, Severity
 from dpbandits.service.state import LiveState
 
 __all__ = ["findings"]
@@ -27,7 +27,7 @@ def findings(
     due: list[int],
     recent: list[int],
     known: dict[str, Any],
-) -> list[Finding]:
+) -> list[Remark]:
     """Warnings and notes.
 
     ``due`` are the decisions of each arm whose response must have come by now; ``recent`` are the latest decisions of
@@ -44,50 +44,50 @@ def findings(
     return [*found, *_collapse(experiment, state, recent, known, found)]
 
 
-def _status(experiment: Experiment, state: LiveState) -> list[Finding]:
+def _status(experiment: Experiment, state: LiveState) -> list[Remark]:
     if experiment.status == "halted":
         text = (
             "Halted: an old copy of the database was restored, and noise would be drawn twice. Start a new experiment."
         )
-        return [Finding("warning", text, "halted")]
+        return [Remark("warning", text, "halted")]
     if state.over and experiment.active:
         text = "All rounds that the policy was made for are played. It learns nothing more: stop it."
-        return [Finding("note", text, "over")]
+        return [Remark("note", text, "over")]
     if experiment.shadow:
         return [_shadow(experiment, state)]
     return []
 
 
-def _shadow(experiment: Experiment, state: LiveState) -> Finding:
+def _shadow(experiment: Experiment, state: LiveState) -> Remark:
     """A stint is open until a response comes, and there is none to an arm that nobody gets."""
     given = fallback(experiment)
     text = f"A dry run: everybody gets {experiment.arms[given]}."
     waits = experiment.by_stint and state.desk.asked[0] > 0 and state.desk.arm[0] != given
     if not waits:
-        return Finding("note", text, "shadow")
+        return Remark("note", text, "shadow")
     arm = experiment.arms[state.desk.arm[0]]
     text += f" The policy waits for a response to {arm}, which nobody gets: it learns nothing until mode is live."
-    return Finding("warning", text, "shadow")
+    return Remark("warning", text, "shadow")
 
 
-def _silence(experiment: Experiment, total: Counts, came: int, due: int) -> list[Finding]:
+def _silence(experiment: Experiment, total: Counts, came: int, due: int) -> list[Remark]:
     asked = total["decisions"] - total["silent"]
     if total["decisions"] == 0:
-        return [Finding("note", "Nobody has asked for a decision yet.", "quiet")]
+        return [Remark("note", "Nobody has asked for a decision yet.", "quiet")]
     if came == 0 and asked >= ENOUGH:
         text = f"{asked:,} decisions, and no response has come back. Do the clients call report?"
-        return [Finding("warning" if due or math.isinf(experiment.window) else "note", text, "silence")]
+        return [Remark("warning" if due or math.isinf(experiment.window) else "note", text, "silence")]
     if due >= ENOUGH and came < (1.0 - MANY_MISSING) * due:
         share = 100 * (1.0 - came / due)
         text = (
             f"At least {share:.0f} % of the responses that were due never came. Clients should answer for every "
             "decision, whatever happened, so that silence reveals nothing."
         )
-        return [Finding("warning", text, "missing")]
+        return [Remark("warning", text, "missing")]
     return []
 
 
-def _lateness(experiment: Experiment, total: Counts, came: int) -> list[Finding]:
+def _lateness(experiment: Experiment, total: Counts, came: int) -> list[Remark]:
     found = []
     if came >= ENOUGH and total["late"] > MANY_LATE * came and experiment.by_stint:
         text = (
@@ -95,26 +95,26 @@ def _lateness(experiment: Experiment, total: Counts, came: int) -> list[Finding]
             "serves one arm until enough responses have come. With many decisions open at once, the others come too "
             "late."
         )
-        found.append(Finding("note", text, "closed"))
+        found.append(Remark("note", text, "closed"))
     elif came >= ENOUGH and total["late"] > MANY_LATE * came:
         text = (
             f"{100 * total['late'] / came:.0f} % of the responses came too late and were not used. A longer "
             f"response_window (now {experiment.window:g} s) or faster clients would help."
         )
-        found.append(Finding("warning", text, "late"))
+        found.append(Remark("warning", text, "late"))
     if came >= ENOUGH and total["duplicate"] > MANY_TWICE * came:
         text = f"{total['duplicate']:,} responses came twice. That is harmless: each counts once."
-        found.append(Finding("note", text, "duplicate"))
+        found.append(Remark("note", text, "duplicate"))
     if total["refused"]:
         text = (
             f"{total['refused']:,} responses were refused: another answer to the same decision was stored, or a user "
             "was over the cap. Does a client draw twice?"
         )
-        found.append(Finding("warning", text, "refused"))
+        found.append(Remark("warning", text, "refused"))
     return found
 
 
-def _unlike(experiment: Experiment, counts: list[Counts], due: list[int]) -> list[Finding]:
+def _unlike(experiment: Experiment, counts: list[Counts], due: list[int]) -> list[Remark]:
     """Arms whose responses come more rarely than those of others."""
     rates = []
     for arm, (row, n) in enumerate(zip(counts, due, strict=True)):
@@ -130,12 +130,12 @@ def _unlike(experiment: Experiment, counts: list[Counts], due: list[int]) -> lis
         f"Responses come for {100 * low[0]:.0f} % of the decisions on {low[2]}, and for {100 * high[0]:.0f} % of those "
         f"on {high[2]}. The guarantee assumes that whether a response comes does not depend on the reward."
     )
-    return [Finding("warning", text, "unlike", low[2])]
+    return [Remark("warning", text, "unlike", low[2])]
 
 
 def _collapse(
-    experiment: Experiment, state: LiveState, recent: list[int], known: dict[str, Any], found: list[Finding]
-) -> list[Finding]:
+    experiment: Experiment, state: LiveState, recent: list[int], known: dict[str, Any], found: list[Remark]
+) -> list[Remark]:
     """Practically all recent traffic on one arm, though it is not known to be best."""
     n = sum(recent)
     arm = max(range(len(recent)), key=recent.__getitem__)
@@ -143,13 +143,13 @@ def _collapse(
         return []
     name = experiment.arms[arm]
     if len(experiment.paused) == len(experiment.arms) - 1:
-        return [Finding("note", f"All traffic goes to {name}: every other arm is paused.", "collapse", name)]
+        return [Remark("note", f"All traffic goes to {name}: every other arm is paused.", "collapse", name)]
     level, cause = _cause(experiment, {one.about for one in found})
     text = f"{100 * recent[arm] / n:.0f} % of the latest decisions are {name}. The likely cause: {cause}."
-    return [Finding(level, text, "collapse", name)]
+    return [Remark(level, text, "collapse", name)]
 
 
-def _cause(experiment: Experiment, about: set[str]) -> tuple[Level, str]:
+def _cause(experiment: Experiment, about: set[str]) -> tuple[Severity, str]:
     """Why all traffic goes to one arm. Only what is wrong elsewhere is a warning: a policy may do so for a while."""
     if "silence" in about:
         return "warning", "no response comes back, so the policy cannot learn and keeps its choice"

@@ -23,9 +23,9 @@ from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.service import access, tally
 from dpbandits.service.app import App
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.findings import Finding
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import configure
+from dpbandits.service.remarks import Remark
 from dpbandits.service.sealing import fit, not_lost
 from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings, mistyped
@@ -42,16 +42,16 @@ MOST_PARTS = 16  # that wait to be sent together
 PATIENCE = 60  # seconds after which a worker that does not answer is replaced; on a busy machine it starts slowly
 
 
-def check(settings: ServerSettings) -> list[Finding]:
+def check(settings: ServerSettings) -> list[Remark]:
     """Problems and notes, in one line each; nothing is started."""
-    found = [Finding("note", line) for line in mistyped()]
+    found = [Remark("note", line) for line in mistyped()]
     try:
         with closing(Database(settings.store, synchronous=settings.synchronous)) as store:
             found += _check_stored(settings, store)
     except InputError as error:
-        found.append(Finding("problem", str(error)))
+        found.append(Remark("problem", str(error)))
     if settings.keys.exists() and settings.keys.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        found.append(Finding("problem", f"keys is readable by others: chmod 600 {settings.keys}"))
+        found.append(Remark("problem", f"keys is readable by others: chmod 600 {settings.keys}"))
     if settings.port:
         with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -59,13 +59,13 @@ def check(settings: ServerSettings) -> list[Finding]:
                 probe.bind((settings.host, settings.port))
             except OSError as error:
                 text = f"port {settings.port} of {settings.host} cannot be used: {error.strerror}"
-                found.append(Finding("problem", text))
+                found.append(Remark("problem", text))
     return found
 
 
-def _check_stored(settings: ServerSettings, store: Database) -> list[Finding]:
+def _check_stored(settings: ServerSettings, store: Database) -> list[Remark]:
     """What is found of the database, and of the files that belong to it."""
-    found: list[Finding] = []
+    found: list[Remark] = []
     refuse_unwritable("keys", settings.keys)
     refuse_shared_files(settings, store)
     secrets = Keyring.open(settings.keys, create=False) if settings.keys.exists() else None
@@ -89,13 +89,13 @@ def _check_stored(settings: ServerSettings, store: Database) -> list[Finding]:
     lossy = tally.check(settings.tally, store) or lossy
     refuse_unkept(stored, lossy)
     if lossy:
-        found.append(Finding("note", f"central experiments will be refused: {lossy}"))
+        found.append(Remark("note", f"central experiments will be refused: {lossy}"))
     if settings.workers > 1 and store.embedded:
         text = f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://..."
-        found.append(Finding("problem", text))
+        found.append(Remark("problem", text))
     if not settings.loopback and not valid:
         text = f"host is {settings.host}, which others can reach, and there is no API key: "
-        found.append(Finding("problem", text + "make one with dpbandits key create --role admin NAME"))
+        found.append(Remark("problem", text + "make one with dpbandits key create --role admin NAME"))
     return found
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from dpbandits.service.books import Ask, LiveRun, Made, choose, shown, taken
-from dpbandits.service.caps import Sent
+from dpbandits.service.caps import SentByUsers
 from dpbandits.service.commits import Commits
 from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.responses import (
@@ -138,7 +138,7 @@ class _Append:
 
     def lock_people(self, asks: list[Ask], tells: list[Tell]) -> None:
         """Users with a cap are counted by one worker at a time."""
-        self.sent = Sent(self.runs, asks, [item for tell in tells for item in tell.items])
+        self.sent = SentByUsers(self.runs, asks, [item for tell in tells for item in tell.items])
         if self.sent.people:
             keys = sorted({int.from_bytes(person[:8], "big", signed=True) for _, person in self.sent.people})
             self.cursor.execute(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["Finding", "Level"]
+__all__ = ["Remark", "Severity"]
 
 #: A problem prevents the start of a server. A warning says that an experiment may be going wrong. A note does neither.
-Level = Literal["problem", "warning", "note"]
+Severity = Literal["problem", "warning", "note"]
 
 
-class Finding(NamedTuple):
+class Remark(NamedTuple):
     """Something that was found; of an experiment also what it is about, and which arm, if it is one."""
 
-    level: Level
+    level: Severity
     text: str
     about: str = ""
     arm: str | None = None
