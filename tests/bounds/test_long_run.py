@@ -151,3 +151,11 @@ def test_adac_ucb_refuses() -> None:
         framework.adac_ucb(problem, rho=5.0)
     nearly = framework.adac_ucb(Problem.bernoulli([0.9, 0.6], 10**6, epsilon=1e4))
     assert value(nearly) == pytest.approx(8 * 3.1 / 0.3 * LOG + 0.3 * 32, rel=1e-3)
+
+
+def test_the_limit_of_the_likelihood_is_claimed_where_its_estimates_can_be() -> None:
+    for means in ([1.0, 0.5], [0.5, 0.0]):
+        found = long_run.dp_glr_imed(Problem.bernoulli(means, 1000, epsilon=1.0))
+        assert found.rate is None
+        assert "means must lie in [1e-9, 1 - 1e-9]" in found.holds
+        assert long_run.dp_klucb(Problem.bernoulli(means, 1000, epsilon=1.0)).rate is not None

@@ -10,6 +10,7 @@ from dpbandits.bounds.bound import Curve, DoesNotHold, LongRun, theorem
 from dpbandits.bounds.central import private_rate
 from dpbandits.bounds.local import bit_rate
 from dpbandits.bounds.problem import Problem
+from dpbandits.curators.likelihood import HIGH, LOW
 
 __all__ = ["dp_glr_imed", "dp_imed", "dp_klucb", "ldp_imed_b", "ldp_klucb_b", "ldp_ts_b"]
 
@@ -58,7 +59,7 @@ def dp_imed(problem: Problem, ratio: float = 2.0) -> Curve:
     Problem,
     "upper",
     "ours, docs/papers/strongest.md, Theorem 3",
-    f"rewards in [0, 1]; any correction and any first batch; {LIMIT}",
+    f"rewards in [0, 1], means from 1e-9 to 1 - 1e-9; any correction and any first batch; {LIMIT}",
     policies=("dp-glr-imed",),
     trust="central",
 )
@@ -68,6 +69,11 @@ def dp_glr_imed(problem: Problem, ratio: float = 1.5) -> Curve:
     >>> round(dp_glr_imed(Problem.bernoulli([0.9, 0.6], 10**6, epsilon=1.0)).rate, 3)
     1.864
     """
+    for mean in problem.means:
+        if not LOW <= mean <= HIGH:
+            raise DoesNotHold(
+                f"means must lie in [1e-9, 1 - 1e-9], where the policy keeps its estimates, and one is {mean:g}"
+            )
     return _batched(problem, ratio)
 
 
