@@ -417,6 +417,18 @@ def test_a_running_server_does_not_take_over_the_secrets_of_another(embedded: Te
     assert served(embedded).keys is before is served(embedded).books.keys
 
 
+def test_renewed_keys_are_taken_over_where_the_recent_ones_cannot_be_read(embedded: TestClient, tmp_path: Path) -> None:
+    """Token keys are renewed after a leak: nothing else may keep a server from taking them."""
+    create(embedded)
+    recent = tmp_path / "keys.recent"
+    recent.unlink(missing_ok=True)
+    recent.mkdir()
+    renewed = Keyring.open(tmp_path / "keys").rotated(tmp_path / "keys")
+    with pytest.raises(InputError, match=r"keys\.recent must be a file"):
+        served(embedded)._read_elsewhere()
+    assert served(embedded).keys.age == renewed.age
+
+
 def test_processes_that_start_at_once_make_one_file_of_secrets(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     for _ in range(20):

@@ -17,6 +17,7 @@ from dpbandits.errors import InputError
 from dpbandits.service.service import Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
+from dpbandits.service.store import shown
 
 Open = Callable[..., TestClient]
 
@@ -54,6 +55,32 @@ def test_a_folder_that_is_not_there(used: dict[str, Any], tmp_path: Path) -> Non
 def test_a_file_that_another_server_uses(used: dict[str, Any], serve: Open) -> None:
     serve(used["store"])
     refused(used, "store is used by another server")
+
+
+@pytest.mark.parametrize(("file", "said"), [("test.db", "store cannot be used"), ("tally", "tally cannot be used")])
+def test_a_file_that_another_program_has_locked(used: dict[str, Any], tmp_path: Path, file: str, said: str) -> None:
+    other = sqlite3.connect(tmp_path / file, isolation_level=None)
+    try:
+        other.execute("begin immediate")
+        assert said in check(ServerSettings.read(**used))[0].text
+    finally:
+        other.close()
+
+
+def test_a_store_that_may_not_be_written(used: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("test.db") and allowed(path, mode))
+    refused(used, "store cannot be written")
+
+
+def test_no_password_of_an_address_is_shown(tmp_path: Path) -> None:
+    """Neither before the host nor among the parameters."""
+    for address in ("postgresql://ann:hunter2@127.0.0.1:1/db", "postgresql://127.0.0.1:1/db?user=ann&password=hunter2"):
+        found = check(ServerSettings.read(store=address, keys=tmp_path / "keys", port=0))
+        assert "store cannot be opened: postgresql" in found[0].text
+        assert "hunter2" not in str(found)
+        assert "hunter2" not in shown(address)
+    assert shown("postgresql://ann@db/bandits?sslmode=require") == "postgresql://ann@db/bandits"
 
 
 def test_lost_keys_are_not_made_anew(used: dict[str, Any]) -> None:

@@ -69,6 +69,7 @@ def _check(config: str | None, flags: dict[str, Any], *, as_json: bool) -> None:
         click.echo(json.dumps({"ok": False, "problems": [str(error)], "notes": []}))
         sys.exit(2)
     from dpbandits.service import serving
+    from dpbandits.service.store import shown
 
     found = serving.check(settings)
     problems = [one.text for one in found if one.level == "problem"]
@@ -79,7 +80,7 @@ def _check(config: str | None, flags: dict[str, Any], *, as_json: bool) -> None:
         for line in (*problems, *(f"note: {text}" for text in notes)):
             click.echo(line)
         if not problems:
-            click.echo(f"ready to serve on http://{settings.host}:{settings.port} with {settings.store.split('@')[-1]}")
+            click.echo(f"ready to serve on http://{settings.host}:{settings.port} with {shown(settings.store)}")
     if problems:
         sys.exit(2)
 

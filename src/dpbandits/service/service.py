@@ -30,7 +30,7 @@ from dpbandits.service.sealing import fit, not_lost, opened
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
 from dpbandits.service.starting import read_experiment, refuse_shared_files, refuse_unkept
-from dpbandits.service.store import Database
+from dpbandits.service.store import Database, shown
 from dpbandits.service.tables import experiments, states
 from dpbandits.service.tally import Tally
 from dpbandits.service.threads import Threads
@@ -144,7 +144,7 @@ class Service:
         if self.settings.demo and demo.NAME not in self.names:
             with suppress(Refusal):  # another worker has just made it
                 await changes.create(self, demo.SETTINGS, "dpbandits", None)
-        log.info("started", store=self.store.url.render_as_string(), experiments=len(self.runs))
+        log.info("started", store=shown(self.store.url), experiments=len(self.runs))
 
     async def stop(self) -> None:
         """Finish what is waiting, and close everything."""
@@ -214,7 +214,6 @@ class Service:
 
     def _reread_secrets(self) -> None:
         """Take over the keys that other processes have renewed."""
-        self.recent.refresh()
         changed = self.settings.keys.stat().st_mtime_ns
         if changed != self._keys_at:
             self._keys_at = changed

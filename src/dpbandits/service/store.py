@@ -16,8 +16,8 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy.engine import Connection, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 
 from dpbandits.errors import InputError
 
@@ -66,13 +66,11 @@ class Database:
             raise InputError(name, "must be sqlite:///FILE or postgresql://USER@HOST/NAME, got another text") from None
         self.embedded = parsed.get_backend_name() == "sqlite"
         if not self.embedded and parsed.get_backend_name() != "postgresql":
-            raise InputError(name, f"must be sqlite:///FILE or postgresql://..., got '{parsed.render_as_string()}'")
+            raise InputError(name, f"must be sqlite:///FILE or postgresql://..., got '{shown(parsed)}'")
         file = parsed.database if self.embedded and parsed.database != ":memory:" else None
         if self.embedded and (parsed.query or (file or "").startswith("file:")):
-            shown = parsed.render_as_string()
-            raise InputError(
-                name, f"must be sqlite:///FILE with a plain path, without file: and options, got '{shown}'"
-            )
+            text = "must be sqlite:///FILE with a plain path, without file: and options"
+            raise InputError(name, f"{text}, got '{shown(parsed)}'")
         if synchronous not in SYNCHRONOUS:
             raise InputError("synchronous", f"must be one of {', '.join(SYNCHRONOUS)}, got '{synchronous}'")
         self.url = parsed if self.embedded else parsed.set(drivername="postgresql+psycopg")
@@ -203,18 +201,28 @@ class Database:
             # Only a new file is opened: to close an existing one would end SQLite's own locks on it, in this process.
             with suppress(OSError):  # it exists; or the driver says what is wrong
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            self._refuse_links(self.path)
+            self._refuse_odd_file(self.path)
         try:
             connection = self.engine.connect()
         except DatabaseError as error:
-            where = self.path or self.url.render_as_string()
+            where = self.path or shown(self.url)
             raise InputError(self.name, f"cannot be opened: {where}: {str(error.orig).strip()}") from None
         with connection:
-            yield connection
+            try:
+                yield connection
+            except OperationalError as error:
+                if self.path is None:
+                    raise
+                raise InputError(self.name, f"cannot be used: {self.path}: {error.orig}") from None
 
-    def _refuse_links(self, path: Path) -> None:
-        """SQLite keeps its log by the name of the file: by two names, two processes would not see each other's."""
+    def _refuse_odd_file(self, path: Path) -> None:
+        """Refuse what cannot be written, and a file of two names.
+
+        SQLite keeps its log by the name of the file: by two names, two processes would not see each other's.
+        """
         refuse_no_file(self.name, path)
+        if path.exists() and not os.access(path, os.W_OK):
+            raise InputError(self.name, f"cannot be written: {path}")
         if path.exists() and path.stat().st_nlink > 1:
             raise InputError(
                 self.name,
@@ -268,6 +276,11 @@ class Database:
                 os.pwrite(self._lock, self._mark(), 0)
             os.close(self._lock)
             self._lock = None
+
+
+def shown(url: URL | str) -> str:
+    """An address as people may see it, without the password and the parameters: one of these may be it, too."""
+    return make_url(url).set(query={}).render_as_string()
 
 
 def _migrations() -> Config:
