@@ -33,6 +33,9 @@ class Tick:
 
 Job = Ask | Tell | Tick
 
+#: Responses of one request that are written at once. SQLite works without Python's lock: meanwhile others are read.
+MANY = 250
+
 
 @dataclass(eq=False, repr=False)
 class Embedded(Commits[Job]):
@@ -148,7 +151,10 @@ class _Work:
         if isinstance(job, Ask):
             return self.ask(job)
         if isinstance(job, Tell):
-            return [self.tell(item) for item in job.items]
+            said = [self.tell(item) for item in job.items]
+            if len(said) >= MANY:
+                self.write_answers()
+            return said
         for run in self.books.runs.values():
             desk = run.state.desk
             if run.experiment.active and desk.by_stint and desk.asked[0] > 0 and desk.closing[0] < self.rows.now:
@@ -194,25 +200,26 @@ class _Work:
             return UNKNOWN
         number = token.experiment
         run = self.books.runs[number]
-        over = self.sent.full(run.experiment, token.user)
+        user = token.user  # most tokens name none
+        over = user and self.sent.full(run.experiment, user)
         outcome = self.refuse(run, token) if over else self.outcome(run, token, item.value)
+        said = NOT_TAKEN.get(outcome, ACCEPTED)
         response, digest = None, None
-        if outcome not in NOT_TAKEN:
+        if said is ACCEPTED:
             response = item.response
             if response is None:
                 digest = item.digest(self.books.recent)
             if token.kind == HOLDOUT:
                 rows.hold_out(number, token.level, 0, 1, float(response or 0))
-        self.sent.charge(rows, run.experiment, token, outcome)
+        if user:
+            self.sent.charge(rows, run.experiment, token, outcome)
         if self.looks:
             self.told[item.key] = (outcome, response, digest)
-        rows.answers[outcome].append(
-            (
-                number, token.decision, token.item, token.arm, token.stint, token.kind, token.level, token.made,
-                response, digest,
-            )
-        )  # fmt: skip
-        return NOT_TAKEN.get(outcome, ACCEPTED)
+        column, kept = ("response", response) if digest is None else ("digest", digest)
+        rows.answers[column][outcome].append(
+            (number, token.decision, token.item, token.arm, token.stint, token.kind, token.level, token.made, kept)
+        )
+        return said
 
     def again(self, item: Item) -> Outcome | None:
         """What is said to an answer that came before; None to a new one."""
@@ -249,7 +256,7 @@ class _Work:
     def finish(self) -> list[tuple[LiveRun, LiveState, int]]:
         """Write everything; the runs that change, with their new state and whether noise was drawn."""
         rows, books = self.rows, self.books
-        rows.count_answers()
+        self.write_answers()
         changed = []
         for number, state in self.states.items():
             run = books.runs[number]
@@ -265,6 +272,10 @@ class _Work:
             )
             if self.cursor.rowcount != 1:
                 raise Unavailable("the database was changed by somebody else: restart the server")
-        if not rows.write(self.cursor, embedded=True):
-            raise _LookFirst
+        rows.write(self.cursor, embedded=True)
         return changed
+
+    def write_answers(self) -> None:
+        """Write the answers that came so far."""
+        if not self.rows.write_answers(self.cursor):
+            raise _LookFirst

@@ -180,11 +180,12 @@ def _items(service: Service, bodies: list[Any], rewards: bool) -> list[Item | Ou
     read = iter(tokens.read([one.token for one in bodies if type(one) is not tuple], service.keys))
     found: list[Item | Outcome] = []
     for one in bodies:
-        token = None if type(one) is tuple else next(read)
-        run = None if token is None else runs.get(token.experiment)
         if type(one) is tuple:
             found.append(one)
-        elif token is None or run is None or not run.experiment.has(token.arm, token.level):
+            continue
+        token = next(read)
+        run = None if token is None else runs.get(token.experiment)
+        if token is None or run is None or not run.experiment.has(token.arm, token.level):
             if token is not None and token.experiment in service.aside:
                 raise not_loaded(service.aside[token.experiment])  # a list is to be sent again as a whole
             found.append(UNKNOWN)

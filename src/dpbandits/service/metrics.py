@@ -77,7 +77,7 @@ class Metrics:
             for name, n in zip(COUNTS, counts, strict=True):
                 if n:
                     self._events.labels(experiment.name, experiment.arms[arm], name).inc(n)
-        self._jobs.observe(len(rows.decisions) + sum(map(len, rows.answers.values())))
+        self._jobs.observe(len(rows.decisions) + rows.answered)
 
     def text(self) -> bytes:
         """As Prometheus reads it."""

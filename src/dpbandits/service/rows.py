@@ -54,8 +54,13 @@ DECIDE = Insert("decisions", Made._fields, NEW_DECISIONS)
 #: The first rows of leases, where others decide too: it returns those whose names were not taken.
 BEGIN_LEASE = Insert("decisions", Made._fields, f"{NEW_DECISIONS} returning experiment, decision")
 #: Where one process folds what comes in the transaction that stores it: nothing waits, and all came at the same time.
-FOLDED = tuple(name for name in ANSWERS if name not in ("received", "outcome", "sealed", "folded"))
-ANSWER = Insert("answers", FOLDED, NEW_ANSWERS, shared=("received", "folded", "outcome"))
+FOLDED = ANSWERS[: ANSWERS.index("received")]
+#: By the column of what is kept of an answer. The others are null and are not sent: Python's driver looks longer for a
+#: way to send one None than it takes to send four numbers.
+ANSWER = {
+    kept: Insert("answers", (*FOLDED, kept), NEW_ANSWERS, shared=("received", "folded", "outcome"))
+    for kept in ("response", "digest")
+}
 _key = itemgetter(0, 1, 2)  # experiment, decision, first
 _whose = itemgetter(FOLDED.index("experiment"), FOLDED.index("arm"))
 PERSON = Insert(
@@ -94,7 +99,10 @@ class Rows:
         self.at = int(now * 1000)
         self.minute = self.at // MINUTE
         self.decisions: list[Made] = []
-        self.answers: dict[str, list[tuple[Any, ...]]] = {outcome: [] for outcome in OUTCOMES}  # columns of FOLDED
+        self.answers: dict[str, dict[str, list[tuple[Any, ...]]]] = {  # by what is kept, and by outcome
+            kept: {outcome: [] for outcome in OUTCOMES} for kept in ANSWER
+        }
+        self.answered = 0  # answers that were written
         self.people: dict[tuple[int, bytes, int], int] = {}
         self.traffic: dict[tuple[int, int, int], list[int]] = {}
         self.held: dict[tuple[int, int], tuple[int, int, float]] = {}
@@ -117,12 +125,6 @@ class Rows:
         if made.kind == HOLDOUT:
             self.hold_out(made.experiment, made.level, made.items)
 
-    def count_answers(self) -> None:
-        """Count the answers that are stored, each for its arm."""
-        for outcome, rows in self.answers.items():
-            for (experiment, arm), number in Counter(map(_whose, rows)).items():
-                self.count(experiment, arm, OUTCOMES[outcome], number)
-
     def count_again(self, experiment: int, arm: int, said: Outcome) -> None:
         """Count an answer that came before."""
         if said in AGAIN:
@@ -142,21 +144,28 @@ class Rows:
         before = self.held.get((experiment, level), (0, 0, 0.0))
         self.held[experiment, level] = (before[0] + decisions, before[1] + responses, before[2] + total)
 
-    def write(self, cursor: Any, *, embedded: bool) -> bool:
-        """Run the statements, but not the commit; whether all answers were new.
+    def write_answers(self, cursor: Any) -> bool:
+        """Write the answers that came since the last time, and count each for its arm; whether all were new."""
+        new = True
+        for kept, outcomes in self.answers.items():
+            for outcome, rows in outcomes.items():
+                for (experiment, arm), number in Counter(map(_whose, rows)).items():
+                    self.count(experiment, arm, OUTCOMES[outcome], number)
+                new &= ANSWER[kept].run(cursor, rows, embedded=True, shared=(self.at, True, outcome)) == len(rows)
+                self.answered += len(rows)
+                rows.clear()
+        return new
+
+    def write(self, cursor: Any, *, embedded: bool) -> None:
+        """Run the other statements, but not the commit.
 
         Rows that others write too come in one order, against deadlocks.
         """
         self._write_decisions(cursor, embedded=embedded)
-        new = [
-            ANSWER.run(cursor, rows, embedded=embedded, shared=(self.at, True, outcome)) == len(rows)
-            for outcome, rows in self.answers.items()
-        ]
         PERSON.run(cursor, [(*key, n) for key, n in sorted(self.people.items())], embedded=embedded)
         TRAFFIC.run(cursor, [(*key, *counts) for key, counts in sorted(self.traffic.items())], embedded=embedded)
         HOLD_OUT.run(cursor, [(*key, *counts) for key, counts in sorted(self.held.items())], embedded=embedded)
         RELEASE.run(cursor, self.releases, embedded=embedded)
-        return all(new)
 
     def _write_decisions(self, cursor: Any, *, embedded: bool) -> None:
         """Insert the decisions. If another worker has just used the name of a lease, none of its rows are inserted.

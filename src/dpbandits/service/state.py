@@ -79,6 +79,7 @@ class LiveState:
         self.deputy = False  # whether this is a copy that decides while another one folds: it never draws noise
         self._kept = _Kept(self) if desk.by_stint else self.curator
         self._part = desk.window / PARTS
+        self._horizon = policy.horizon
         self._ticked = -math.inf
         self._look = -math.inf  # when the oldest decisions stop waiting, at the earliest
         self.pause(paused)
@@ -175,7 +176,7 @@ class LiveState:
             self.desk.late[0] += 1
             return False
         row[1 + arm] -= 1
-        if self.policy.horizon is not None and self.desk.folded[0] >= self.policy.horizon:
+        if self._horizon is not None and self.desk.folded[0] >= self._horizon:
             self.desk.out[arm] -= 1  # its guarantee is for so many responses, whoever handed out more decisions
             self.desk.late[0] += 1
             return False

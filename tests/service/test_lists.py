@@ -1,0 +1,92 @@
+"""A list of answers: each becomes what it would have become alone, and the same is stored."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from calls import create, decide, served
+from starlette.testclient import TestClient
+
+from dpbandits.service import embedded
+
+Open = Callable[..., TestClient]
+
+#: What is stored, without times, and of digests, whose keys differ, only where there is one.
+STORED = (
+    "select experiment, decision, item, arm, stint, kind, level, outcome, response, digest is null, sealed, folded "
+    "from answers order by 1, 2, 3",
+    "select * from people order by 1, 2, 3",
+    "select * from held_out order by 1, 2",
+    "select experiment, arm, sum(decisions), sum(silent), sum(used), sum(apart), sum(late), sum(duplicate), "
+    "sum(refused) from traffic group by 1, 2 order by 1, 2",
+    "select experiment, version, draws from states order by 1",
+)
+
+
+def two_alike(serve: Open, folder: Path) -> list[TestClient]:
+    """Two servers with the same secrets, experiments and decisions."""
+    client = serve(f"sqlite:///{folder}/first.db")
+    create(client, "capped", max_responses_per_user=2, holdout=0.3, baseline="blue")
+    create(client, "leased", policy="ldp-ucb-l")
+    create(client, "levels", policy="heldp-ucb-b", levels=["1/2", "2"], options={"epsilon_min": "auto"})
+    create(client, "hasty", response_window=0.001)
+    create(client, "open", policy="ucb1")
+    client.__exit__(None, None, None)
+    shutil.copy(folder / "first.db", folder / "second.db")
+    return [
+        serve(f"sqlite:///{folder}/{name}.db", tally=f"sqlite:///{folder}/{name}.tally") for name in ("first", "second")
+    ]
+
+
+def tokens_of(client: TestClient) -> list[str]:
+    made = [decide(client, "capped", decision=f"order-{n}", user=f"user {n % 25}") for n in range(100)]
+    for name in ("leased", "open"):
+        made += decide(client, name, decision="lease", count=400)["decisions"]
+    for user in range(40):
+        level = ("1/2", "2")[user % 2]
+        made += decide(client, "levels", decision=f"{user}", user=f"user {user}", level=level, count=3)["decisions"]
+    made += decide(client, "hasty", decision="too-late", count=50)["decisions"]
+    return [one["token"] for one in made]
+
+
+@pytest.mark.parametrize("field", ["response", "reward"])
+@pytest.mark.parametrize("many", [1, 250])
+def test_a_list_is_taken_as_if_each_of_it_came_alone(
+    serve: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, many: int
+) -> None:
+    """With answers that come twice, contradict, are late, beyond the cap, of users who are held out, or wrong."""
+    monkeypatch.setattr(embedded, "MANY", many)
+    listed, alone = two_alike(serve, tmp_path)
+    ours, theirs = tokens_of(listed), tokens_of(alone)
+    chance = random.Random(7)
+    picked = [(chance.randrange(len(ours)), chance.choice([0, 0, 1, 1, 1, None])) for _ in range(900)]
+
+    def body(tokens: list[str], place: int, value: int | None) -> dict[str, Any]:
+        token = tokens[place] if place % 97 else f"{tokens[place][:-4]}AAAA"
+        return {"token": token, field: value} if place % 89 else {"token": token}
+
+    said = []
+    for start, end in ((0, 600), (600, 601), (601, 900)):
+        sent = [body(ours, *one) for one in picked[start:end]]
+        said += listed.post(f"/v1/{field}s", json=sent).json()
+    assert said == [alone.post(f"/v1/{field}s", json=body(theirs, *one)).json() for one in picked]
+    expected = {"accepted", "duplicate", "conflict", "unknown", "invalid"} | (
+        {"late"} if field == "response" else set()
+    )
+    assert {one["status"] for one in said} == expected
+    stored = []
+    for client in (listed, alone):
+        service = served(client)
+        with service.store.reading() as connection:
+            tables = [[tuple(row) for row in connection.execute(sa.text(text))] for text in STORED]
+        frozen = [run.state.freeze() for _, run in sorted(service.runs.items())]
+        stored.append((tables, [(state["desk"], state["agent"], state["curator"]) for state in frozen]))
+    assert stored[0] == stored[1]
+    outcomes = {row[7] for row in stored[0][0][0]}
+    assert outcomes == ({"used", "apart", "late", "refused"} if field == "response" else {"used"})
