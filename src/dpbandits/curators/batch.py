@@ -18,7 +18,7 @@ from dpbandits.types import Floats, Integers, Rng
 
 
 class ByStint(Trusted):
-    """The common part of both curators: a stint's sum is released when the stint closes, and then forgotten."""
+    """Rewards are kept until their stint closes, and released then."""
 
     __slots__ = ()
 
@@ -28,15 +28,30 @@ class ByStint(Trusted):
     raw_counts: Integers
     raw_sums: Floats
     counts: Integers
+
+    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
+        self.raw_counts[arm] += 1
+        self.raw_sums[arm] += unit(response)
+
+    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
+        self.raw_counts[arm] += n
+        self.raw_sums[arm] += environment.total(arm, n, rewards)
+        return n
+
+    def samples(self, arm: int, ahead: int) -> float:
+        return float(self.counts[arm])
+
+
+class LastStint(ByStint):
+    """The common part of both curators: the mean of the last closed stint is released, and its rewards forgotten."""
+
+    __slots__ = ()
+
     means: Floats
 
     def private_sum(self, arm: int, rng: Rng) -> float:
         """The sum of the arm's open stint, with fresh noise."""
         raise NotImplementedError
-
-    def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
-        self.raw_counts[arm] += 1
-        self.raw_sums[arm] += unit(response)
 
     def close(self, arm: int, rng: Rng) -> None:
         n = self.raw_counts[arm]
@@ -45,19 +60,11 @@ class ByStint(Trusted):
         self.raw_counts[arm] = 0
         self.raw_sums[arm] = 0.0
 
-    def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        self.raw_counts[arm] += n
-        self.raw_sums[arm] += environment.total(arm, n, rewards)
-        return n
-
     def mean(self, arm: int) -> float:
         return self.means[arm]
 
     def lowest(self, arm: int, ahead: int) -> float:
         return self.means[arm] if ahead == 0 else -math.inf
-
-    def samples(self, arm: int, ahead: int) -> float:
-        return float(self.counts[arm])
 
 
 class BatchFields(NamedTuple):
@@ -70,7 +77,7 @@ class BatchFields(NamedTuple):
     means: Floats
 
 
-class Batch(ByStint, BatchFields):
+class Batch(LastStint, BatchFields):
     """The mean of each closed stint of an arm, with Laplace noise; every reward is in exactly one stint.
 
     The sum of a stint moves by at most 1 with one of its rewards, so noise of scale 1/epsilon makes it epsilon-private,
@@ -114,7 +121,7 @@ class GaussianBatchFields(NamedTuple):
     means: Floats
 
 
-class GaussianBatch(ByStint, GaussianBatchFields):
+class GaussianBatch(LastStint, GaussianBatchFields):
     """``Batch`` with Gaussian noise of variance 1/(2 rho) on each sum, which is rho-zCDP (Azize & Basu 2024).
 
     >>> curator, rng = GaussianBatch.start(2, epsilon=1e6, delta=1e-6), np.random.default_rng(0)

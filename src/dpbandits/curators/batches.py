@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -68,9 +67,6 @@ class Batches(ByStint, BatchesFields):
         for batch in range(self.batches[arm]):
             total += self.sums[arm, batch]
         return total / self.counts[arm]
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return -math.inf
 
 
 class RunningSum(Batches):

@@ -14,7 +14,7 @@ from dpbandits.numerics import sigmoid, unit
 from dpbandits.protocols import Environment
 from dpbandits.types import Floats, Integers, Rng
 
-__all__ = ["Averaging", "Local", "PerResponse", "Released", "Trusted"]
+__all__ = ["Averaging", "Local", "NotNegative", "PerResponse", "Released", "Trusted"]
 
 
 class _Counting(Protocol):
@@ -121,6 +121,15 @@ class Averaging(PerResponse):
 
     def mean(self: _Summing, arm: int) -> float:
         return self.sums[arm] / self.counts[arm]
+
+
+class NotNegative:
+    """The mean of responses that are at least 0: it is least if all further ones are 0."""
+
+    __slots__ = ()
+
+    def lowest(self: _Summing, arm: int, ahead: int) -> float:
+        return self.sums[arm] / (self.counts[arm] + ahead)
 
 
 class Local(Averaging):

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from dpbandits.checks import positive
-from dpbandits.curators.common import Local
+from dpbandits.curators.common import Local, NotNegative
 from dpbandits.draws import bits_above
 from dpbandits.mechanisms import convert_to_bernoulli, laplace, response_probability
 from dpbandits.numerics import GRID, on_grid
@@ -68,7 +68,7 @@ class LocalLaplace(OneLevel):
         return math.sqrt(8.0 * confidence / (self.counts[arm] + ahead)) / self.epsilon
 
 
-class LocalBernoulli(OneLevel):
+class LocalBernoulli(NotNegative, OneLevel):
     """One private bit for every reward: Curators 3 and 6 (CTB, CTB-S) of Ren et al. 2020.
 
     The response depends on the reward only through its mean, so n responses are one binomial draw, whatever the
@@ -100,6 +100,3 @@ class LocalBernoulli(OneLevel):
             if self.mean(arm) <= line:
                 break
         return played
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return self.sums[arm] / (self.counts[arm] + ahead)

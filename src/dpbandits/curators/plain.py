@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.curators.common import Averaging
+from dpbandits.curators.common import Averaging, NotNegative
 from dpbandits.curators.rounds import one_by_one
 from dpbandits.draws import rounds_above
 from dpbandits.numerics import sigmoid
@@ -23,7 +23,7 @@ class PlainFields(NamedTuple):
     sums: Floats
 
 
-class Plain(Averaging, PlainFields):
+class Plain(NotNegative, Averaging, PlainFields):
     """Releases the mean of all rewards as it is.
 
     >>> curator, rng = Plain.start(2), np.random.default_rng(0)
@@ -61,6 +61,3 @@ class Plain(Averaging, PlainFields):
             if self.mean(arm) <= line:
                 break
         return played
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return self.sums[arm] / (self.counts[arm] + ahead)
