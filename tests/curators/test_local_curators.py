@@ -18,7 +18,7 @@ from dpbandits.curators import (
 )
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments import Bernoulli, parse_levels
-from dpbandits.environments.population import users_of
+from dpbandits.environments.levels import users_of
 from dpbandits.numerics import sigmoid
 
 

@@ -153,7 +153,7 @@ def test_the_environment_is_the_quick_one_where_it_may_be() -> None:
     assert isinstance(mixed.environment(reward_range=(0.0, 2.0)), Mixed)
     assert isinstance(Arms.of("beta(1,1)+bernoulli(0.5)").environment(), Mixed)
     users = mixed.environment(Levels.of([0, 1])).population
-    assert users.values.tolist() == [0.0, 1.0]  # type: ignore[union-attr]
+    assert users.values.tolist() == [0.0, 1.0]  # type: ignore[attr-defined]
 
 
 def test_a_range_clips_rewards_and_keeps_means_in_their_unit() -> None:

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpbandits.environments import Levels, NormalLevels, Population, parse_levels
-from dpbandits.environments.population import NOBODY, users_of
+from dpbandits.environments import AnyLevels, Levels, NormalLevels, parse_levels
+from dpbandits.environments.levels import NOBODY, users_of
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import attenuation
 
 DRAWS, FAILURE = 20_000, 1e-9
-POPULATIONS: list[Population] = [Levels.of([0, 0.2, 1, 2, 100]), Levels.of([1, 1, 3]), NormalLevels(1.0, 1.0, 1.8)]
+POPULATIONS: list[AnyLevels] = [Levels.of([0, 0.2, 1, 2, 100]), Levels.of([1, 1, 3]), NormalLevels(1.0, 1.0, 1.8)]
 
 
 @pytest.mark.parametrize("population", POPULATIONS, ids=str)
 @pytest.mark.parametrize("threshold", [0.1, 1.0, 1.5])
 def test_as_many_users_are_at_or_above_a_threshold_as_the_population_says(
-    population: Population, threshold: float
+    population: AnyLevels, threshold: float
 ) -> None:
     """Two-sided binomial tests, each at 1e-9; one that is a twentieth off is caught."""
     users, rng = users_of(population), np.random.default_rng(0)
@@ -34,7 +34,7 @@ def test_as_many_users_are_at_or_above_a_threshold_as_the_population_says(
 
 
 @pytest.mark.parametrize("population", POPULATIONS, ids=str)
-def test_the_slope_of_a_bit_is_that_of_the_level_or_0_below_the_threshold(population: Population) -> None:
+def test_the_slope_of_a_bit_is_that_of_the_level_or_0_below_the_threshold(population: AnyLevels) -> None:
     users = users_of(population)
     one, two = np.random.default_rng(3), np.random.default_rng(3)
     for _ in range(300):

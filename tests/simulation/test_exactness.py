@@ -14,7 +14,7 @@ from dpbandits import policies
 from dpbandits.agents import skip_ahead
 from dpbandits.curators import HeterogeneousBernoulli
 from dpbandits.environments import Bernoulli, parse_levels
-from dpbandits.environments.population import users_of
+from dpbandits.environments.levels import users_of
 from dpbandits.mechanisms import response_probability
 from dpbandits.parts import copied
 from dpbandits.policies.policy import Policy

@@ -28,7 +28,7 @@ from dpbandits.curators import (
 )
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments import Arms, Bernoulli, parse_levels
-from dpbandits.environments.population import users_of
+from dpbandits.environments.levels import users_of
 from dpbandits.numerics import kl, kl_lower, kl_lower_near
 from dpbandits.parts import in_plain_python
 from dpbandits.policies import lookup

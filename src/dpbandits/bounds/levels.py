@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from dpbandits.checks import positive
-from dpbandits.environments import Levels, Population
+from dpbandits.environments import AnyLevels, Levels
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import attenuation, debias_variance
 from dpbandits.policies.policy import Mechanism
@@ -26,7 +26,7 @@ def response_cost(epsilon: float, mechanism: Mechanism) -> float:
     return factor * factor if mechanism == "laplace" else debias_variance(attenuation(epsilon))
 
 
-def level_cost(levels: Population, epsilon_min: float, mechanism: Mechanism) -> float:
+def level_cost(levels: AnyLevels, epsilon_min: float, mechanism: Mechanism) -> float:
     """V_L or V_B of the HeLDP paper, Section 4: the expected cost of a response divided by the share of users accepted.
 
     The regret grows almost linearly with it. The expectation is over the accepted users only: the paper means this, but
@@ -43,7 +43,7 @@ def level_cost(levels: Population, epsilon_min: float, mechanism: Mechanism) -> 
     return levels.expected(lambda epsilon: response_cost(epsilon, mechanism), epsilon_min) / share
 
 
-def level_curve(levels: Population, mechanism: Mechanism) -> tuple[list[float], list[float]]:
+def level_curve(levels: AnyLevels, mechanism: Mechanism) -> tuple[list[float], list[float]]:
     """The candidate thresholds, and the cost of each.
 
     >>> level_curve(Levels.of([1, 2]), "laplace")
@@ -56,7 +56,7 @@ def level_curve(levels: Population, mechanism: Mechanism) -> tuple[list[float], 
 
 
 @cache
-def best_epsilon_min(levels: Population, mechanism: Mechanism) -> float:
+def best_epsilon_min(levels: AnyLevels, mechanism: Mechanism) -> float:
     """The threshold with the least ``level_cost``. The HeLDP policies use it for ``epsilon_min=auto``.
 
     For a sample of users' levels, pass ``Levels.of(sample)``. Its thresholds are levels that occur in the sample, so

@@ -10,7 +10,7 @@ from typing import Literal
 from dpbandits.bounds.bound import DoesNotHold
 from dpbandits.bounds.divergences import Law, d_inf, gaussian_d_inf, gaussian_t_inf, kl_across, t_inf
 from dpbandits.checks import at_least, positive
-from dpbandits.environments import Arms, Levels, Population
+from dpbandits.environments import AnyLevels, Arms, Levels
 from dpbandits.environments.distributions import Distribution, Normal
 from dpbandits.errors import InputError
 
@@ -29,7 +29,7 @@ class Problem:
     means: tuple[float, ...]
     horizon: int
     epsilon: float | None = None
-    levels: Population | None = None
+    levels: AnyLevels | None = None
     family: Literal["bernoulli", "gaussian", "bounded"] = "bernoulli"
     sd: float = 1.0  # of normal rewards
     laws: tuple[Law, ...] = ()  # of bounded rewards
@@ -56,7 +56,7 @@ class Problem:
         horizon: float,
         *,
         epsilon: float | None = None,
-        levels: Population | None = None,
+        levels: AnyLevels | None = None,
         reward_range: tuple[float, float] | None = None,
     ) -> Problem:
         """The problem with these arms: Bernoulli if rewards are 0 or 1, normal if all arms are, otherwise bounded.
@@ -79,7 +79,7 @@ class Problem:
         arms: Arms,
         rounds: int,
         epsilon: float | None,
-        levels: Population | None,
+        levels: AnyLevels | None,
         reward_range: tuple[float, float] | None,
     ) -> Problem:
         if arms.binary and reward_range in (None, (0.0, 1.0)):
@@ -95,7 +95,7 @@ class Problem:
 
     @classmethod
     def bernoulli(
-        cls, means: Iterable[float], horizon: int, *, epsilon: float | None = None, levels: Population | None = None
+        cls, means: Iterable[float], horizon: int, *, epsilon: float | None = None, levels: AnyLevels | None = None
     ) -> Problem:
         """Rewards 0 and 1."""
         return cls(tuple(map(float, means)), horizon, epsilon, levels)
@@ -108,14 +108,14 @@ class Problem:
         *,
         sd: float = 1.0,
         epsilon: float | None = None,
-        levels: Population | None = None,
+        levels: AnyLevels | None = None,
     ) -> Problem:
         """Normal rewards with a common, known standard deviation."""
         return cls(tuple(map(float, means)), horizon, epsilon, levels, "gaussian", sd)
 
     @classmethod
     def bounded(
-        cls, laws: Sequence[Law], horizon: int, *, epsilon: float | None = None, levels: Population | None = None
+        cls, laws: Sequence[Law], horizon: int, *, epsilon: float | None = None, levels: AnyLevels | None = None
     ) -> Problem:
         """Rewards in [0, 1] with any distribution, which the policy does not know."""
         return cls(tuple(law.mean for law in laws), horizon, epsilon, levels, "bounded", laws=tuple(laws))
@@ -165,7 +165,7 @@ class Problem:
         """What random play loses by the horizon."""
         return self.gap_at_random * self.horizon
 
-    def population(self) -> Population:
+    def population(self) -> AnyLevels:
         """The users' levels. If only epsilon is given, it is the level of all users."""
         if self.levels is not None:
             return self.levels

@@ -2,19 +2,19 @@
 
 from dpbandits.environments.arms import Arms, parse_arms
 from dpbandits.environments.bernoulli import Bernoulli
-from dpbandits.environments.levels import Levels, NormalLevels, Population, parse_levels
+from dpbandits.environments.levels import AnyLevels, Levels, NormalLevels, parse_levels
 from dpbandits.environments.mixed import Mixed
 from dpbandits.environments.problems import PROBLEMS
 from dpbandits.environments.scripted import Scripted
 
 __all__ = [
     "PROBLEMS",
+    "AnyLevels",
     "Arms",
     "Bernoulli",
     "Levels",
     "Mixed",
     "NormalLevels",
-    "Population",
     "Scripted",
     "parse_arms",
     "parse_levels",

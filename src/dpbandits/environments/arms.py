@@ -17,9 +17,8 @@ from dpbandits.checks import known
 from dpbandits.display import shortened
 from dpbandits.environments.bernoulli import Bernoulli
 from dpbandits.environments.distributions import DISTRIBUTIONS, Choice, Coin, Distribution, shortest
-from dpbandits.environments.levels import Population
+from dpbandits.environments.levels import AnyLevels, users_of
 from dpbandits.environments.mixed import Mixed
-from dpbandits.environments.population import users_of
 from dpbandits.environments.problems import PROBLEMS
 from dpbandits.environments.replay import Log, is_frame, read_log
 from dpbandits.environments.scipy_arms import from_scipy, is_scipy
@@ -131,7 +130,7 @@ class Arms:
         return low <= least and most <= high
 
     def environment(
-        self, population: Population | None = None, reward_range: tuple[float, float] | None = None
+        self, population: AnyLevels | None = None, reward_range: tuple[float, float] | None = None
     ) -> Bernoulli | Mixed:
         """The environment of these arms: the quick one if each of them can only pay 0 or 1.
 

@@ -8,8 +8,9 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from dpbandits.draws import successes
-from dpbandits.environments.population import NOBODY, Users
+from dpbandits.environments.levels import NOBODY
 from dpbandits.numerics import sigmoid
+from dpbandits.protocols import Population
 from dpbandits.types import Floats, Integers, Rng
 
 
@@ -24,10 +25,10 @@ class Bernoulli(NamedTuple):
     means: Floats
     unit_means: Floats
     sigmoid_means: Floats
-    population: Users
+    population: Population
 
     @classmethod
-    def start(cls, means: Sequence[float], population: Users = NOBODY) -> Self:
+    def start(cls, means: Sequence[float], population: Population = NOBODY) -> Self:
         """Arms with these means, for users with these levels."""
         array = np.array(means, np.float64)
         shifted = np.array([p * sigmoid(1.0) + (1.0 - p) * sigmoid(0.0) for p in means])

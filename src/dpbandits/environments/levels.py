@@ -1,4 +1,8 @@
-"""The privacy levels of a population: what share of its users has which epsilon."""
+"""The privacy levels of a population: what share of its users has which epsilon, and draws of users as they come.
+
+This is the one place for users' levels. Others build on it: ``bounds.levels`` has what levels cost by the theorems,
+``planning.levels`` shows this cost to a user who plans, and ``curators.bits`` makes responses at a user's level.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -15,13 +19,24 @@ from dpbandits.checks import positive
 from dpbandits.environments.distributions import shortest
 from dpbandits.environments.numbers import number, real
 from dpbandits.errors import InputError
+from dpbandits.mechanisms import attenuation
 from dpbandits.privacy.users import of_reward
-from dpbandits.types import Floats
+from dpbandits.types import Floats, Rng
 
 #: Where normally distributed levels are clipped, unless a population says otherwise.
 HIGHEST = 100.0
 
-__all__ = ["Levels", "NormalLevels", "Population", "levels_of", "parse_levels"]
+__all__ = [
+    "NOBODY",
+    "AnyLevels",
+    "Levels",
+    "ListedUsers",
+    "NormalLevels",
+    "NormalUsers",
+    "levels_of",
+    "parse_levels",
+    "users_of",
+]
 
 
 @dataclass(frozen=True)
@@ -141,7 +156,7 @@ class NormalLevels:
         return f"clipped_normal({shortest(self.mean)},{shortest(self.sd)},{shortest(self.high)})"
 
 
-Population = Levels | NormalLevels
+AnyLevels = Levels | NormalLevels
 
 
 @cache
@@ -153,7 +168,7 @@ def _quadrature() -> tuple[Floats, Floats]:
     return nodes, weights
 
 
-def levels_of(value: Any) -> Population | None:
+def levels_of(value: Any) -> AnyLevels | None:
     """A population as people have it: a list or array of levels, a text, or a population; None is none.
 
     >>> levels_of([0, 1, 2]), levels_of("constant(1)") == levels_of(np.array([1]))
@@ -168,7 +183,7 @@ def levels_of(value: Any) -> Population | None:
     raise InputError("levels", f"must be a list of levels or a text such as 'choice(0,1,2)', got {value!r:.80}")
 
 
-def parse_levels(text: str) -> Population:
+def parse_levels(text: str) -> AnyLevels:
     """The population of ``constant(1)``, ``choice(0,0.2,1,2,100)``, ``normal(1,1)`` (clipped to [0, 100]) or
     ``clipped_normal(1,1,3)`` (to [0, 3]).
 
@@ -186,3 +201,77 @@ def parse_levels(text: str) -> Population:
         "levels",
         f"must be constant(e), choice(e,...), normal(mean,sd) or clipped_normal(mean,sd,highest), got '{text}'",
     )
+
+
+class ListedUsers(NamedTuple):
+    """Every user has one of these levels, each as likely as the others.
+
+    >>> ListedUsers.start([0.2, 1.0]).values.tolist()
+    [0.2, 1.0]
+    """
+
+    values: Floats  # ascending
+    attenuations: Floats  # of a private bit, at each of the levels
+
+    @classmethod
+    def start(cls, values: list[float]) -> Self:
+        """Users with these levels."""
+        ordered = sorted(values)
+        return cls(np.array(ordered), np.array([attenuation(value) for value in ordered]))
+
+    def level(self, rng: Rng) -> float:
+        if len(self.values) == 1:
+            return self.values[0]
+        return self.values[int(rng.random() * len(self.values))]
+
+    def bit_slope(self, least: float, rng: Rng) -> float:
+        i = int(rng.random() * len(self.values)) if len(self.values) > 1 else 0
+        slope = self.attenuations[i]
+        return slope if self.values[i] >= least else 0.0
+
+    def bit_slopes(self, least: float) -> tuple[Floats, float]:
+        first = 0
+        while first < len(self.values) and self.values[first] < least:
+            first += 1
+        return self.attenuations[first:], 1.0 - first / len(self.values)
+
+
+class NormalUsers(NamedTuple):
+    """Users with normally distributed levels, clipped to [0, high]."""
+
+    mean: float
+    sd: float
+    high: float
+    none: Floats  # (0,): the attenuations that can be listed
+
+    @classmethod
+    def start(cls, mean: float, sd: float, high: float) -> Self:
+        """Users with these levels."""
+        return cls(mean, sd, high, np.zeros(0))
+
+    def level(self, rng: Rng) -> float:
+        return min(max(self.mean + self.sd * rng.standard_normal(), 0.0), self.high)
+
+    def bit_slope(self, least: float, rng: Rng) -> float:
+        level = self.level(rng)
+        return attenuation(level) if level >= least else 0.0
+
+    def bit_slopes(self, least: float) -> tuple[Floats, float]:
+        return self.none, 0.0
+
+
+#: Where nobody has a level: the policy has one epsilon for all, or none.
+NOBODY = ListedUsers.start([0.0])
+
+
+def users_of(levels: AnyLevels | None) -> ListedUsers | NormalUsers:
+    """Users with these levels, as they come.
+
+    >>> type(users_of(Levels.of([1.0]))).__name__
+    'ListedUsers'
+    """
+    if levels is None:
+        return NOBODY
+    if isinstance(levels, Levels):
+        return ListedUsers.start(list(levels.sample))
+    return NormalUsers.start(levels.mean, levels.sd, levels.high)

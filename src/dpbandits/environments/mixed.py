@@ -9,7 +9,8 @@ import numpy as np
 
 from dpbandits.draws import successes
 from dpbandits.environments.distributions import BERNOULLI, Choice, Distribution, draw
-from dpbandits.environments.population import NOBODY, Users
+from dpbandits.environments.levels import NOBODY
+from dpbandits.protocols import Population
 from dpbandits.types import Floats, Integers, Rng
 
 
@@ -34,11 +35,14 @@ class Mixed(NamedTuple):
     clipped: bool
     low: float
     high: float
-    population: Users
+    population: Population
 
     @classmethod
     def start(
-        cls, arms: Sequence[Distribution], population: Users = NOBODY, reward_range: tuple[float, float] | None = None
+        cls,
+        arms: Sequence[Distribution],
+        population: Population = NOBODY,
+        reward_range: tuple[float, float] | None = None,
     ) -> Self:
         """These arms, for users with these levels; ``reward_range`` clips rewards and maps it to [0, 1]."""
         low, high = reward_range or (0.0, 1.0)

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.environments.population import ListedUsers
+from dpbandits.environments.levels import ListedUsers
 from dpbandits.types import Floats, Integers, Rng
 
 

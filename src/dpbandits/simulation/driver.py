@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpbandits.checks import at_least, nearest, workers_of
-from dpbandits.environments import Population
+from dpbandits.environments import AnyLevels
 from dpbandits.environments.delays import Delay
 from dpbandits.environments.numbers import number
 from dpbandits.errors import InputError
@@ -47,7 +47,7 @@ def simulate(
     horizon: int | float | str,
     epsilon: float | str | None = None,
     options: Mapping[str, Any] | None = None,
-    levels: str | Sequence[float] | Floats | Population | None = None,
+    levels: str | Sequence[float] | Floats | AnyLevels | None = None,
     seed: int | None = 0,
     reward_range: str | Sequence[float] | None = None,
     arm_order: str = "shuffled",

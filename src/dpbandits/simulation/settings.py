@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self, get_type_hints
 import numpy as np
 
 from dpbandits.checks import at_least, fraction, known, nearest, positive, seed_of
-from dpbandits.environments import Arms, Bernoulli, Mixed, Population
+from dpbandits.environments import AnyLevels, Arms, Bernoulli, Mixed
 from dpbandits.environments.delays import Delay, parse_delay
 from dpbandits.environments.levels import levels_of
 from dpbandits.environments.numbers import low_and_high, number
@@ -149,7 +149,7 @@ class Simulation:
         Mapping[str, Any], Setting(_read_options, "An option of the policy; repeatable.", dict, form="NAME=VALUE")
     ] = field(default_factory=dict)
     levels: Annotated[
-        Population | None,
+        AnyLevels | None,
         Setting(
             levels_of,
             "Levels of the users: constant(1), choice(0,0.2,1,2,100) or normal(1,1).",
@@ -292,7 +292,7 @@ class Simulation:
         )
 
     @cached_property
-    def levels_of_rewards(self) -> Population | None:
+    def levels_of_rewards(self) -> AnyLevels | None:
         """The levels at which single rewards are made private: those of the users, divided by their rewards."""
         if self.levels is None or self.rewards_per_user is None:
             return self.levels
