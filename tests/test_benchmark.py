@@ -62,7 +62,7 @@ def test_scores_are_ratios_ranks_and_tails() -> None:
     """Two policies on two problems, checked by hand."""
     chosen = [problem for problem in PROBLEMS if problem.name in ("two", "close")]
     given: dict[str, Any] = {"epsilon": 2.0, "horizon": 1000, "runs": 5, "seed": 1, "checkpoints": 1}
-    played: dict[tuple[str, str, public.Setting], dp.Trace] = {
+    played: dict[tuple[str, str, public.PrivacySetting], dp.Trace] = {
         (name, problem.name, 2.0): dp.simulate(name, arms=problem.arms, **given)
         for name in ("adap-ucb", "dp-klucb")
         for problem in chosen

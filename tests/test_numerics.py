@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as some
 
-from dpbandits.exact import on_grid as whole_steps
+from dpbandits.exact import grid_steps as whole_steps
 from dpbandits.numerics import GRID, kl, kl_upper, on_grid, top_bit, unit
 
 

@@ -10,7 +10,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from dpbandits.plotting import COLOURS, DASHES, Line, Panel, draw_lines, draw_panels, looks, new_figure, save
+from dpbandits.plotting import COLOURS, DASHES, Line, Panel, draw_lines, draw_panels, looks, new_figure, save_figure
 from dpbandits.policies import lookup
 from dpbandits.simulation import simulate
 
@@ -97,7 +97,7 @@ def test_the_same_data_give_the_same_files(tmp_path: Path) -> None:
     for name in ("one", "two"):
         figure, (ax,) = new_figure(1, 1, (5.0, 4.0))
         draw_lines(ax, lines(3))
-        contents.append([path.read_bytes() for path in save(figure, tmp_path / name / "figure")])
+        contents.append([path.read_bytes() for path in save_figure(figure, tmp_path / name / "figure")])
     assert contents[0] == contents[1]
 
 

@@ -16,7 +16,7 @@ from dpbandits.curators.rounds import OneByOne, one_by_one
 from dpbandits.environments import Arms, Bernoulli, Mixed, parse_levels
 from dpbandits.errors import MissingExtraError
 from dpbandits.policies import lookup
-from dpbandits.policies.policy import Cost
+from dpbandits.policies.policy import SimulationCost
 from dpbandits.protocols import NO_LINE, Environment, Releases
 from dpbandits.session import Session
 from dpbandits.simulation import compiled, simulate
@@ -69,7 +69,7 @@ class Draws(NamedTuple):
         return self.sums[arm]
 
 
-def _costing(cost: Cost) -> list[str]:
+def _costing(cost: SimulationCost) -> list[str]:
     """The policies whose simulation has this cost."""
     return [name for name in lookup.names() if lookup.traits(name).cost == cost]
 

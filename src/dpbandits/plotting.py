@@ -31,7 +31,7 @@ __all__ = [
     "new_axes",
     "new_figure",
     "nth_look",
-    "save",
+    "save_figure",
     "show_legend",
     "show_notes",
 ]
@@ -216,7 +216,7 @@ def draw_panels(panels: Sequence[Panel], stem: Path, caption: str) -> list[Path]
         ax.set_axis_off()
     bands = sorted({panel.band for panel in panels if panel.band})
     figure.supxlabel(caption + (f"; bands: {', '.join(bands)}" if bands else ""), fontsize=7, color="#555555")
-    return save(figure, stem)
+    return save_figure(figure, stem)
 
 
 def new_axes() -> Axes:
@@ -228,7 +228,7 @@ def new_axes() -> Axes:
     return plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
 
 
-def save(figure: Figure, stem: Path, title: str = "") -> list[Path]:
+def save_figure(figure: Figure, stem: Path, title: str = "") -> list[Path]:
     """Write ``stem``.svg, ``stem``.png and ``stem``.pdf, text as text; the same data give the same files."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg

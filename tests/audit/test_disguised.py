@@ -15,7 +15,7 @@ from broken_central import Pair
 
 from dpbandits.agents import UCB, Doubling
 from dpbandits.audit import local, verify, watch
-from dpbandits.audit.memory import check
+from dpbandits.audit.memory import check_memory
 from dpbandits.audit.proof import prove
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.verify import _check_bulk
@@ -66,7 +66,7 @@ def test_exact_noise_with_another_method_is_refused() -> None:
     policy = broken_disguised.MADE["ByIndex"](2, epsilon=1.0)
     changed = policy.curator._replace(inner=noise)
     with pytest.raises(Refused, match="inner is no number, array or part"):
-        check(changed, "curator")
+        check_memory(changed, "curator")
 
 
 @pytest.mark.parametrize("name", ["ByIndex", "Spoof", "Coarse", "GlobalSwitch", "CoarseUniform", "Shift"])

@@ -15,7 +15,7 @@ from dpbandits import policies
 from dpbandits.audit import actions, curators, releases, verify, verify_curator
 from dpbandits.audit.accounts import Accounts
 from dpbandits.audit.instruments import NotVerifiableError, Tape
-from dpbandits.audit.memory import check, check_apart, symbolic
+from dpbandits.audit.memory import check_apart, check_memory, symbolic
 from dpbandits.audit.poison import Poison, Varies
 from dpbandits.audit.proof import prove
 from dpbandits.audit.reading import read_curator
@@ -322,7 +322,7 @@ def test_memory_that_cannot_be_followed_is_refused() -> None:
         (np.random, "module"),
     ):
         with pytest.raises(Refused, match=text):
-            check(Odd(kept), "curator")
+            check_memory(Odd(kept), "curator")
     shared = np.zeros(3)
     with pytest.raises(Refused, match="share memory"):
         check_apart(Odd(shared), Odd(shared[1:]))

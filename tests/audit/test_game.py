@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from dpbandits import policies
 from dpbandits.audit import attack, attack_responder
-from dpbandits.audit.game import check_trials, fewest_guesses, hashed, lower_bound, sequential_bound, train
+from dpbandits.audit.game import check_trials, epsilon_at_least, fewest_guesses, hashed, sequential_bound, train
 from dpbandits.audit.targets import PolicyTarget, Responder
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
@@ -25,7 +25,7 @@ def test_the_bound_exceeds_the_truth_no_more_often_than_alpha() -> None:
     """4000 audits of randomised response, where the bound is tight; more failures than this have probability 1e-6."""
     rng, audits, alpha = np.random.default_rng(0), 4000, 0.1
     right = rng.binomial(500, expit(1.0), audits)
-    wrong = sum(lower_bound(int(v), 500 - int(v), 500, alpha) > 1.0 for v in right)
+    wrong = sum(epsilon_at_least(int(v), 500 - int(v), 500, alpha) > 1.0 for v in right)
     assert wrong <= stats.binom.isf(FAILURE, audits, alpha)
     assert wrong >= stats.binom.isf(1 - FAILURE, audits, 0.05)  # it is not lazy either
 
@@ -34,10 +34,10 @@ def test_the_bound_with_delta_holds_for_a_mechanism_that_fails_openly() -> None:
     """With probability delta the input is shown, otherwise randomised response: (epsilon, delta)-private, and tight."""
     rng, audits, alpha, delta = np.random.default_rng(1), 2000, 0.1, 0.05
     right = rng.binomial(2000, delta + (1 - delta) * expit(0.5), audits)
-    claims = [lower_bound(int(v), 2000 - int(v), 2000, alpha, delta) for v in right]
+    claims = [epsilon_at_least(int(v), 2000 - int(v), 2000, alpha, delta) for v in right]
     assert sum(claim > 0.5 for claim in claims) <= stats.binom.isf(FAILURE, audits, alpha)
     assert np.mean(claims) > 0.35
-    naive = [lower_bound(int(v), 2000 - int(v), 2000, alpha) for v in right]
+    naive = [epsilon_at_least(int(v), 2000 - int(v), 2000, alpha) for v in right]
     assert np.mean(np.array(naive) > 0.5) > 0.5  # without the delta the same guesses would refute the truth
 
 
@@ -57,8 +57,8 @@ def test_the_sequential_bound_holds_however_often_one_looks() -> None:
 @pytest.mark.parametrize(("claim", "alpha", "delta"), [(0.1, 0.01, 0.0), (1.0, 1e-3, 0.0), (2.0, 1e-6, 1e-3)])
 def test_fewest_guesses_are_the_fewest(claim: float, alpha: float, delta: float) -> None:
     n = fewest_guesses(claim, alpha, delta)
-    assert lower_bound(n, 0, n, alpha, delta) > claim
-    assert lower_bound(n - 1, 0, n - 1, alpha, delta) <= claim
+    assert epsilon_at_least(n, 0, n, alpha, delta) > claim
+    assert epsilon_at_least(n - 1, 0, n - 1, alpha, delta) <= claim
     assert check_trials(2 * n, claim, alpha, delta) == 2 * n
     with pytest.raises(InputError, match=f"trials must be at least {2 * n}"):
         check_trials(2 * n - 1, claim, alpha, delta)

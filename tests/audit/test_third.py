@@ -174,13 +174,13 @@ def test_a_claim_with_a_delta_is_refuted_by_an_event_of_the_first_stint(
 ) -> None:
     """Laplace noise at half its scale: beyond the value without noise with probability 1/2 against e^-2 / 2."""
     policy = broken_third.MADE[name](2, epsilon=1.0)
-    seen = beyond.find(policy, 1.0, 1e-6, several=True)
+    seen = beyond.find_event(policy, 1.0, 1e-6, several=True)
     assert seen is not None
     assert seen.epsilon == pytest.approx(epsilon, rel=1e-5)
     assert f"needs a delta of {needs}" in seen.event
-    assert beyond.find(policy, 1.0, 1.01 * needs, several=True) is None
-    assert beyond.find(broken_third.right(2, epsilon=1.0), 1.0, 1e-9, several=True) is None
-    alone = beyond.find(policy, 1.0, 1e-6, several=False)
+    assert beyond.find_event(policy, 1.0, 1.01 * needs, several=True) is None
+    assert beyond.find_event(broken_third.right(2, epsilon=1.0), 1.0, 1e-9, several=True) is None
+    alone = beyond.find_event(policy, 1.0, 1e-6, several=False)
     assert (alone is None) == (name == "TwoLooks")  # each of its two releases keeps the claim
 
 

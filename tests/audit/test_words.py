@@ -22,8 +22,8 @@ from dpbandits.exact import (
     RiggedNoise,
     SigmoidCurator,
     SystemNoise,
+    grid_steps,
     logistic,
-    on_grid,
 )
 
 Makes = Callable[[], LocalCurator]
@@ -131,7 +131,7 @@ class OneSided(LaplaceCurator):
     """Only noise above 0."""
 
     def respond(self, reward: float) -> int:
-        point = on_grid(reward, 16)
+        point = grid_steps(reward, 16)
         return point + abs(self._noise(0))
 
 
@@ -139,14 +139,14 @@ class Rounded(LaplaceCurator):
     """The noise is even, so the last bit of the reward is shown."""
 
     def respond(self, reward: float) -> int:
-        return on_grid(reward, 16) + 2 * self._noise(0)
+        return grid_steps(reward, 16) + 2 * self._noise(0)
 
 
 class Bounded(LaplaceCurator):
     """The tail is cut off: not pure."""
 
     def respond(self, reward: float) -> int:
-        point = on_grid(reward, 16)
+        point = grid_steps(reward, 16)
         return point + max(-(1 << 21), min(1 << 21, self._noise(0)))
 
 

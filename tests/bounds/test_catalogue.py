@@ -16,9 +16,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpbandits.bounds import (
-    Law,
     LinearProblem,
     Problem,
+    RewardLaw,
     applicable,
     central,
     evaluate,
@@ -39,7 +39,7 @@ PROBLEMS: dict[str, Problem | LinearProblem] = {
     "levels": Problem.bernoulli(C2, 10**6, levels=FIVE),
     "normal levels": Problem.bernoulli(C2, 10**6, levels=NormalLevels(1, 1)),
     "gaussian": Problem.gaussian([0.9, 0.6], 10**6, epsilon=0.5),
-    "bounded": Problem.bounded([Law.of([0.4, 1.0]), Law.of([0.2, 0.6])], 10**6, epsilon=0.5),
+    "bounded": Problem.bounded([RewardLaw.of([0.4, 1.0]), RewardLaw.of([0.2, 0.6])], 10**6, epsilon=0.5),
     "linear": basis((1.0, 0.5), 0.5),
 }
 
@@ -147,7 +147,7 @@ def test_extremes_give_a_number_or_a_reason(means: list[float], epsilon: float) 
         for problem in (
             Problem.bernoulli(means, horizon, epsilon=epsilon),
             Problem.gaussian(means, horizon, epsilon=epsilon),
-            Problem.bounded([Law.bernoulli(mean) for mean in means], horizon, epsilon=epsilon),
+            Problem.bounded([RewardLaw.bernoulli(mean) for mean in means], horizon, epsilon=epsilon),
         ):
             for bound in evaluate(problem):
                 assert bound.value is None or 0 <= bound.value < math.inf, bound.name

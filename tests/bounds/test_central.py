@@ -9,7 +9,7 @@ import pytest
 from bound_cases import C2, FIG_3, LOG, value
 from scipy.stats import beta as beta_law
 
-from dpbandits.bounds import Law, Problem, central
+from dpbandits.bounds import Problem, RewardLaw, central
 from dpbandits.errors import InputError
 from dpbandits.numerics import kl
 
@@ -56,18 +56,18 @@ def test_azize_theorem_3_on_other_rewards() -> None:
     tv = math.erf(0.4 / (2 * math.sqrt(2) * 2.0))
     assert value(central.dp_lower(normal)) == pytest.approx(0.4 / min(0.5 * 0.2**2, 0.6 * tv) * LOG)
     # half of the mass at 0.4, half at 1; the best mean is 0.85: a quarter of the mass must move from 0.4 to 1
-    two_points = Problem.bounded([Law.of([0.85]), Law.of([0.4, 1.0])], 10**6, epsilon=0.01)
+    two_points = Problem.bounded([RewardLaw.of([0.85]), RewardLaw.of([0.4, 1.0])], 10**6, epsilon=0.01)
     assert value(central.dp_lower(two_points)) == pytest.approx(0.15 / (0.06 * 0.25) * LOG)
-    free = Problem.bounded([Law.of([0.85]), Law.of([0.4, 1.0])], 10**6, epsilon=100.0)
+    free = Problem.bounded([RewardLaw.of([0.85]), RewardLaw.of([0.4, 1.0])], 10**6, epsilon=100.0)
     divergence = 0.5 * math.log(0.5 / 0.25) + 0.5 * math.log(0.5 / 0.75)
     assert value(central.dp_lower(free)) == pytest.approx(0.15 / divergence * LOG)
     assert value(central.lai_robbins(free)) == value(central.dp_lower(free))
 
 
 def test_beta_arms_are_harder_to_confuse_than_bernoulli_ones() -> None:
-    skewed = Law.of_quantiles(lambda q: float(beta_law.ppf(q, 4, 1)))
+    skewed = RewardLaw.of_quantiles(lambda q: float(beta_law.ppf(q, 4, 1)))
     assert skewed.mean == pytest.approx(0.8, abs=1e-4)
-    mixed = Problem.bounded([Law.bernoulli(0.9), skewed], 10**6, epsilon=1.0)
+    mixed = Problem.bounded([RewardLaw.bernoulli(0.9), skewed], 10**6, epsilon=1.0)
     plain = Problem.bernoulli([0.9, skewed.mean], 10**6, epsilon=1.0)
     assert value(central.lai_robbins(mixed)) < value(central.lai_robbins(plain))
 

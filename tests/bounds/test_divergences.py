@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from dpbandits.bounds import Law
+from dpbandits.bounds import RewardLaw
 from dpbandits.bounds.divergences import d_eps, d_inf, gaussian_d_inf, gaussian_t_inf, kl_across, t_inf
 from dpbandits.errors import InputError
 from dpbandits.numerics import kl
@@ -42,12 +42,12 @@ def test_kl_across_small_gaps(mean: float, gap: float) -> None:
 
 @pytest.mark.parametrize(("mean", "target"), [(0.3, 0.5), (0.0, 0.2), (0.001, 0.999), (0.89, 0.9)])
 def test_d_inf_of_bernoulli_is_kl(mean: float, target: float) -> None:
-    assert d_inf(Law.bernoulli(mean), target) == pytest.approx(kl(mean, target), rel=1e-9)
+    assert d_inf(RewardLaw.bernoulli(mean), target) == pytest.approx(kl(mean, target), rel=1e-9)
 
 
 def test_d_inf_by_primal() -> None:
     """The dual against the best of many distributions on the same support and 1."""
-    law, target = Law((0.1, 0.4, 0.7), (0.2, 0.5, 0.3)), 0.6
+    law, target = RewardLaw((0.1, 0.4, 0.7), (0.2, 0.5, 0.3)), 0.6
     best = math.inf
     p = np.array(law.weights)
     for a in np.linspace(0.01, 0.6, 150):
@@ -63,17 +63,17 @@ def test_d_inf_by_primal() -> None:
 
 
 def test_d_inf_edges() -> None:
-    assert d_inf(Law.of([0.5]), 0.5) == 0.0
-    assert d_inf(Law.bernoulli(0.5), 1.0) == math.inf
-    assert d_inf(Law.of([0.5]), 0.75) == pytest.approx(math.log(2))  # half of the mass must go to 1
-    uniform = Law.of_quantiles(lambda q: q)
+    assert d_inf(RewardLaw.of([0.5]), 0.5) == 0.0
+    assert d_inf(RewardLaw.bernoulli(0.5), 1.0) == math.inf
+    assert d_inf(RewardLaw.of([0.5]), 0.75) == pytest.approx(math.log(2))  # half of the mass must go to 1
+    uniform = RewardLaw.of_quantiles(lambda q: q)
     assert 2 * 0.2**2 < d_inf(uniform, 0.7) < kl(0.5, 0.7) + 1  # Pinsker below
     assert d_inf(uniform, 0.7) > kl(0.5, 0.7)  # Bernoulli is the hardest law with this mean
 
 
 @pytest.mark.parametrize("target", [0.45, 0.6, 0.9])
 def test_t_inf_by_linear_program(target: float) -> None:
-    law = Law((0.1, 0.4, 0.7, 1.0), (0.2, 0.4, 0.3, 0.1))
+    law = RewardLaw((0.1, 0.4, 0.7, 1.0), (0.2, 0.4, 0.3, 0.1))
     p, x = np.array(law.weights), np.array(law.support)
     n = len(p)  # variables: q, and |p - q|
     cost = np.concatenate([np.zeros(n), np.full(n, 0.5)])
@@ -84,9 +84,9 @@ def test_t_inf_by_linear_program(target: float) -> None:
 
 
 def test_t_inf_edges() -> None:
-    assert t_inf(Law.bernoulli(0.3), 0.8) == pytest.approx(0.5)  # the gap
-    assert t_inf(Law.bernoulli(0.3), 0.2) == 0.0
-    assert t_inf(Law.bernoulli(0.3), 1.0) == math.inf
+    assert t_inf(RewardLaw.bernoulli(0.3), 0.8) == pytest.approx(0.5)  # the gap
+    assert t_inf(RewardLaw.bernoulli(0.3), 0.2) == 0.0
+    assert t_inf(RewardLaw.bernoulli(0.3), 1.0) == math.inf
 
 
 def test_gaussian_gaps() -> None:
@@ -98,6 +98,6 @@ def test_gaussian_gaps() -> None:
 
 def test_laws_refuse_what_they_cannot_be() -> None:
     with pytest.raises(InputError, match=r"support must lie in \[0, 1\], got 2"):
-        Law((0.0, 2.0), (0.5, 0.5))
+        RewardLaw((0.0, 2.0), (0.5, 0.5))
     with pytest.raises(InputError, match="weights must be at least 0 and add up to 1"):
-        Law((0.0, 1.0), (0.5, 0.6))
+        RewardLaw((0.0, 1.0), (0.5, 0.6))

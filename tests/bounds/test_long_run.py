@@ -9,7 +9,7 @@ import pytest
 from bound_cases import C2, FIG_3, LOG, value
 
 import dpbandits as dp
-from dpbandits.bounds import Law, Problem, Theorem, central, framework, local, long_run
+from dpbandits.bounds import Problem, RewardLaw, Theorem, central, framework, local, long_run
 from dpbandits.errors import InputError
 from dpbandits.mechanisms.gaussian import zcdp_at
 
@@ -67,7 +67,7 @@ def test_rates_on_bits(means: list[float], epsilon: float) -> None:
 
 def spread(means: list[float], epsilon: float) -> Problem:
     """Rewards other than 0 and 1 with the same means: their bits are the same."""
-    return Problem.bounded([Law.of([m, m]) for m in means], 10**6, epsilon=epsilon)
+    return Problem.bounded([RewardLaw.of([m, m]) for m in means], 10**6, epsilon=epsilon)
 
 
 def test_limits() -> None:

@@ -14,7 +14,7 @@ from dpbandits.curators.intervals import interval_of_any_stint, noise, of_reward
 from dpbandits.environments import Arms, Levels
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
-from dpbandits.testing.case import player, streams
+from dpbandits.testing.case import generators, player
 
 MEANS = [0.6, 0.5, 0.05]
 RUNS = 150
@@ -34,7 +34,7 @@ def test_intervals_hold_after_an_adaptive_deployment(name: str) -> None:
     played = player(fresh, environment, skipping=False)
     for run in range(RUNS):
         policy = fresh.fresh()
-        played(policy, environment, np.array([rounds]), streams(run, 17))
+        played(policy, environment, np.array([rounds]), generators(run, 17))
         for arm, mean in enumerate(MEANS):
             low, high = interval(policy.curator, arm, beta)
             assert 0.0 <= low <= high <= 1.0

@@ -28,8 +28,8 @@ from dpbandits.exact import (
     SigmoidCurator,
     as_float,
     exponential,
+    grid_steps,
     logistic,
-    on_grid,
 )
 
 EXTREME = ("1/1000000", "1", "100", "1000")
@@ -63,7 +63,7 @@ def silent() -> RiggedNoise:
 
 @given(some.floats(), some.integers(min_value=1, max_value=48))
 def test_every_float_has_a_nearest_point_on_the_grid(reward: float, bits: int) -> None:
-    point = on_grid(reward, bits)
+    point = grid_steps(reward, bits)
     assert 0 <= point <= 1 << bits
     clamped = 0.0 if not reward > 0 else min(reward, 1.0)
     # Half a unit, and the last bit of the addition of one half.
@@ -74,7 +74,7 @@ def test_every_float_has_a_nearest_point_on_the_grid(reward: float, bits: int) -
     "reward", [np.float16(1), np.float32(0.5), np.float64("nan"), 10**400, -(10**400), True, np.int64(1)]
 )
 def test_other_numbers_are_rewards_too(reward: Any) -> None:
-    assert on_grid(reward, 48) == (0 if not reward > 0 else (1 << 48) // (2 if reward < 1 else 1))
+    assert grid_steps(reward, 48) == (0 if not reward > 0 else (1 << 48) // (2 if reward < 1 else 1))
     assert SigmoidCurator(BernoulliCurator("1")).respond(reward) in (0, 1)
 
 
@@ -121,7 +121,7 @@ def test_a_response_of_one_bit_is_one_bit(make: Maker, reward: float, first: int
 
 @given(some.floats())
 def test_without_noise_a_laplace_response_is_the_reward_on_the_grid(reward: float) -> None:
-    assert LaplaceCurator("1", silent()).respond(reward) == on_grid(reward, 16)
+    assert LaplaceCurator("1", silent()).respond(reward) == grid_steps(reward, 16)
 
 
 @given(some.floats(min_value=-700, max_value=700))

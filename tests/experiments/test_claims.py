@@ -14,16 +14,16 @@ from dpbandits.experiments.claims import (
     REPRODUCED,
     UNDECIDED,
     Claim,
+    ClaimPart,
     Estimate,
-    Part,
     at_most,
     below,
     between,
-    compare,
+    judge_lower,
     mean,
     only_in_full,
     orderings,
-    ratio,
+    quotient,
     regret,
     together,
     upper_end,
@@ -60,7 +60,7 @@ def test_few_runs_widen_the_margin() -> None:
 
 
 def test_one_run_decides_nothing() -> None:
-    assert compare(mean(np.array([1.0])), Estimate(100.0, 0.0)) == UNDECIDED
+    assert judge_lower(mean(np.array([1.0])), Estimate(100.0, 0.0)) == UNDECIDED
 
 
 def test_together() -> None:
@@ -72,7 +72,7 @@ def test_together() -> None:
 def test_ratio_error_agrees_with_resampling() -> None:
     rng = np.random.default_rng(1)
     a, b = rng.normal(10, 1, (20_000, 25)), rng.normal(5, 1, (20_000, 25))
-    estimated = ratio(mean(a[0]), mean(b[0])).error
+    estimated = quotient(mean(a[0]), mean(b[0])).error
     assert math.isclose(estimated, float((a.mean(axis=1) / b.mean(axis=1)).std()), rel_tol=0.5)
 
 
@@ -106,7 +106,7 @@ def test_a_tie_is_called_a_tie() -> None:
     assert found.verdict == NOT_REPRODUCED
     assert found.ours == "x: a tie, both are 13,107"
     once = (Estimate(5.0, math.inf, 1), Estimate(5.0, math.inf, 1))
-    assert compare(*once) == UNDECIDED
+    assert judge_lower(*once) == UNDECIDED
 
 
 def test_what_is_undecided_says_how_many_runs_are_missing() -> None:
@@ -120,7 +120,7 @@ def test_what_is_undecided_says_how_many_runs_are_missing() -> None:
 
 def test_two_runs_decide_what_is_clear_and_say_what_is_not() -> None:
     """2,202 ± 58 of 20 runs against 118,553 ± 716 of 5: clear. Of 2: the number of runs is named."""
-    assert compare(Estimate(2202, 58, 20), Estimate(118_553, 716, 5)) == REPRODUCED
+    assert judge_lower(Estimate(2202, 58, 20), Estimate(118_553, 716, 5)) == REPRODUCED
     few = below("x", Estimate(2202, 58, 20), Estimate(118_553, 716, 2))
     assert few.verdict == UNDECIDED
     assert few.lacks == "About 10 runs would decide this, and there are 2."
@@ -147,7 +147,7 @@ def test_between_needs_room_on_both_sides() -> None:
 
 
 def test_a_claim_about_the_papers_horizon_is_not_decided_at_a_shorter_one() -> None:
-    found = CLAIM.finding(Part("x", NOT_REPRODUCED, "3"))
+    found = CLAIM.finding(ClaimPart("x", NOT_REPRODUCED, "3"))
     assert only_in_full(found, True).verdict == NOT_REPRODUCED
     assert only_in_full(found, False).verdict == UNDECIDED
 
@@ -175,8 +175,8 @@ def test_median_intervals_hold() -> None:
 
 @pytest.mark.parametrize("full", [True, False])
 def test_a_printed_ratio_is_met_at_some_horizon_or_not(slow: Trace, fast: Trace, full: bool) -> None:
-    ours = ratio(regret(slow), regret(fast))
-    early = ratio(regret(slow, 500), regret(fast, 500)).value
+    ours = quotient(regret(slow), regret(fast))
+    early = quotient(regret(slow, 500), regret(fast, 500)).value
     assert ours.value > early + 1
 
     def judged(value: float, unit: float) -> str:
@@ -190,7 +190,7 @@ def test_a_printed_ratio_is_met_at_some_horizon_or_not(slow: Trace, fast: Trace,
 
 def test_fewer_runs_never_make_it_easier(slow: Trace, fast: Trace) -> None:
     """A ratio that is not met with all runs is not called met with a few of them, on 100 subsets."""
-    wrong = float(ratio(regret(slow), regret(fast)).value) * 1.25
+    wrong = float(quotient(regret(slow), regret(fast)).value) * 1.25
     assert Printed(wrong, 0.01, slow, fast).judged("", True).verdict == NOT_REPRODUCED
     rng = np.random.default_rng(0)
     for _ in range(100):
@@ -200,7 +200,7 @@ def test_fewer_runs_never_make_it_easier(slow: Trace, fast: Trace) -> None:
 
 def test_one_horizon_for_all(slow: Trace, fast: Trace) -> None:
     def at(t: int) -> Printed:
-        return Printed(ratio(regret(slow, t), regret(fast, t)).value, 0.4, slow, fast)
+        return Printed(quotient(regret(slow, t), regret(fast, t)).value, 0.4, slow, fast)
 
     assert one_horizon(CLAIM, {"x": at(5000), "y": at(5000)}, True).verdict == REPRODUCED
     apart = one_horizon(CLAIM, {"x": at(300), "y": at(10_000)}, True)
@@ -213,7 +213,7 @@ def test_where_two_ratios_may_meet_nothing_is_decided(slow: Trace, fast: Trace) 
     few = [trace.only(np.arange(4)) for trace in (slow, fast)]
 
     def at(t: int) -> Printed:
-        return Printed(ratio(regret(few[0], t), regret(few[1], t)).value, 0.01, *few)
+        return Printed(quotient(regret(few[0], t), regret(few[1], t)).value, 0.01, *few)
 
     assert one_horizon(CLAIM, {"x": at(4000), "y": at(6000)}, True).verdict == UNDECIDED
     assert one_horizon(CLAIM, {"x": at(300), "y": at(10_000)}, False).verdict == UNDECIDED  # more rounds may meet both

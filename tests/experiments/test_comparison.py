@@ -17,7 +17,7 @@ from dpbandits.environments.delays import parse_delay
 from dpbandits.errors import InputError
 from dpbandits.experiments import results, work
 from dpbandits.experiments.cells import Cell
-from dpbandits.experiments.comparison import compare, read
+from dpbandits.experiments.comparison import compare, read_comparison
 from dpbandits.simulation import simulate
 from dpbandits.simulation.settings import settings
 
@@ -46,7 +46,7 @@ def write(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_can_be_read(path: Path) -> None:
     assert len(EXAMPLES) >= 3
-    assert len(read(path).cells) >= 2
+    assert len(read_comparison(path).cells) >= 2
 
 
 def test_an_example_runs(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_same_numbers_as_simulate(tmp_path: Path, dpbandits: Callable[..., tuple
 def test_mistakes(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = write(tmp_path, GOOD.replace(old, new, 1))
     with pytest.raises(InputError, match=message) as error:
-        read(path)
+        read_comparison(path)
     assert str(error.value).startswith(str(path))
     assert "\n" not in str(error.value)
 
@@ -135,7 +135,7 @@ epsilon = 2
 
 def test_every_setting_of_a_simulation_can_stand_in_the_file(tmp_path: Path) -> None:
     assert all(f"{name} = " in EVERY + COMPOSED for name in settings()), "a new setting must be added here"
-    cells = read(write(tmp_path, EVERY)).cells
+    cells = read_comparison(write(tmp_path, EVERY)).cells
     one, two = (cell.simulation for cell in cells.values())
     common = {"horizon": 1000, "seed": 3, "reward_range": (0.0, 2.0), "arm_order": "given", "checkpoints": (10, 100)}
     late = {"delay": parse_delay("exponential(5)"), "loss": 0.1, "window": 50.0}
@@ -143,14 +143,14 @@ def test_every_setting_of_a_simulation_can_stand_in_the_file(tmp_path: Path) -> 
         assert simulation.arms.means == (1.0, 1.5)
         assert {name: getattr(simulation, name) for name in (*common, *late)} == {**common, **late}
     assert (one.levels, dict(one.options), two.epsilon) == (Levels.of([0, 1]), {"epsilon_min": 1}, 2.0)
-    (three,) = (cell.simulation for cell in read(write(tmp_path, COMPOSED)).cells.values())
+    (three,) = (cell.simulation for cell in read_comparison(write(tmp_path, COMPOSED)).cells.values())
     assert [each.rewards_per_user for each in (one, two, three)] == [3, 3, 3]
     assert three.user_delta == 1e-6
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        read(tmp_path / "none.toml")
+        read_comparison(tmp_path / "none.toml")
 
 
 # --- edited comparisons keep what was played ------------------------------------------------------------------------
@@ -360,4 +360,4 @@ def test_a_log_beside_the_file_is_found(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("arm,reward\ncalm,0\nshout,1\ncalm,1\nshout,1\n")
     for arms in ("log.csv", "replay(log.csv)"):
         path = write(tmp_path, GOOD.replace("0.9,0.6", arms))
-        assert next(iter(read(path).cells.values())).simulation.arms.names == ("calm", "shout")
+        assert next(iter(read_comparison(path).cells.values())).simulation.arms.names == ("calm", "shout")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from dpbandits.planning import Plan, ask, plan
-from dpbandits.planning.grid import interval, play
+from dpbandits.planning.grid import play, regret_interval
 from dpbandits.planning.words import answers
 from dpbandits.policies import lookup
 
@@ -205,7 +205,7 @@ def test_the_interval_of_whichever_policy_is_chosen_holds(law: str) -> None:
         missed = student = 0
         for _ in range(200):
             all_of_them = [draw(rng, runs) for _ in range(10)]
-            low, high = min((interval(values, 1000.0) for values in all_of_them), key=lambda ends: ends[1])
+            low, high = min((regret_interval(values, 1000.0) for values in all_of_them), key=lambda ends: ends[1])
             missed += not low <= mean <= high
             chosen = min(all_of_them, key=lambda values: float(values.mean()))
             student += chosen.mean() + 2.0 * chosen.std(ddof=1) / np.sqrt(runs) < mean
@@ -216,7 +216,7 @@ def test_the_interval_of_whichever_policy_is_chosen_holds(law: str) -> None:
 
 def test_an_interval_allows_for_what_was_not_seen() -> None:
     calm = np.full(100, 50.0)
-    low, high = interval(calm, 10_000.0)
+    low, high = regret_interval(calm, 10_000.0)
     assert low == 50.0
     assert high > 50.0 + 0.01 * 10_000.0
-    assert interval(calm, 100.0)[1] < 100.0
+    assert regret_interval(calm, 100.0)[1] < 100.0

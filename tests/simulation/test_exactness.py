@@ -18,7 +18,7 @@ from dpbandits.environments.levels import users_of
 from dpbandits.mechanisms import response_probability
 from dpbandits.parts import copied
 from dpbandits.policies.policy import Policy
-from dpbandits.testing.case import player, streams
+from dpbandits.testing.case import generators, player
 
 FAILURE = 1e-6  # probability of each of these tests to fail though all is right
 RUNS = 20_000
@@ -47,7 +47,7 @@ def pulls_of_runs(make: Callable[[], Policy], means: list[float], rounds: int) -
     policy, environment, seen = make(), Bernoulli.start(means), Counter[tuple[int, ...]]()
     played = player(policy, environment)
     for run in range(RUNS):
-        pulls = played(policy.fresh(), environment, np.array([rounds]), streams(run))
+        pulls = played(policy.fresh(), environment, np.array([rounds]), generators(run))
         seen[tuple(pulls[0].tolist())] += 1
     return seen
 
@@ -103,7 +103,7 @@ def test_regret_at_a_large_horizon_is_that_of_the_plain_loop(make: Callable[[], 
     for quickly in (False, True):
         regret, played = np.zeros(runs), player(policy, environment, skipping=quickly, bulk=quickly)
         for run in range(runs):
-            pulls = played(policy.fresh(), environment, np.array([rounds]), streams(run, int(quickly)))
+            pulls = played(policy.fresh(), environment, np.array([rounds]), generators(run, int(quickly)))
             regret[run] = pulls[0] @ gaps
         regrets.append(regret)
     error = math.sqrt(sum(regret.var(ddof=1) for regret in regrets) / runs)

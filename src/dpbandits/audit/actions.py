@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.audit.memory import cells, copied, named_arrays, public
+from dpbandits.audit.memory import cells, copy_of_memory, named_arrays, public
 from dpbandits.audit.poison import Poison
 from dpbandits.audit.reading import read_curator
 from dpbandits.audit.refusals import Refused, Used
@@ -128,7 +128,7 @@ class Following:
             if keys[0] != keys[-1]:
                 raise Refused("the agent's answer depends on raw memory")
             if keys[0] not in groups:
-                groups[keys[0]] = (copied(agent), np.zeros(possible.shape, bool))
+                groups[keys[0]] = (copy_of_memory(agent), np.zeros(possible.shape, bool))
             groups[keys[0]][1][index] = True
         for array, before in kept:
             array[...] = before
@@ -154,7 +154,7 @@ def worst_actions(policy: Policy, horizon: int) -> Worst:
 
 def _asked(curator: Any, state: State, raw: float) -> Any:
     """A curator with the public memory of a state, and raw memory of rewards that are all ``raw``."""
-    made = copied(curator)
+    made = copy_of_memory(curator)
     values = iter(cells(state.curator))
     for name, array in named_arrays(made):
         flat = array.reshape(-1)
@@ -189,7 +189,7 @@ def _released(old: State, new: State) -> tuple[list[CellPlace], Num, float]:
 
 def _known(state: State, places: list[CellPlace]) -> State:
     """The same without the releases, which the curator must not use here: the distribution gives their values."""
-    curator = copied(state.curator)
+    curator = copy_of_memory(state.curator)
     flats = {name: array.reshape(-1) for name, array in named_arrays(curator)}
     for name, k in places:
         flats[name][k] = Poison()

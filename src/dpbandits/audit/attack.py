@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.audit.game import Guesser, check_trials, lower_bound, sequential_bound, train
+from dpbandits.audit.game import Guesser, check_trials, epsilon_at_least, sequential_bound, train
 from dpbandits.audit.subjects import claim_of, subject, users_fault, with_arms
 from dpbandits.audit.targets import (
     CENTRAL_VIEWS,
@@ -198,7 +198,7 @@ def _test(
         played, right, wrong = played + count, right + int(good.sum()), wrong + int(bad.sum())
         event = event or _event(target, guesser, reading, rows, codes)
         if looks == 1:
-            bound = lower_bound(right, wrong, played, aim.alpha, aim.delta)
+            bound = epsilon_at_least(right, wrong, played, aim.alpha, aim.delta)
         else:
             bound = sequential_bound(np.concatenate(rights), aim.alpha)
             if bound > aim.claim:

@@ -16,13 +16,13 @@ from dpbandits.audit.witness import Event, Play, Stage, Witness, changed_to
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE
 
-__all__ = ["find"]
+__all__ = ["find_event"]
 
 FAR = 40.0  # scales: in the tail, where the ratio of two densities is constant
 ROUNDS = 64  # of the first stint, at most
 
 
-def find(policy: Policy, epsilon: float, delta: float, *, several: bool) -> Witness | None:
+def find_event(policy: Policy, epsilon: float, delta: float, *, several: bool) -> Witness | None:
     """An event that breaks the claim, or None. ``several`` is whether scales are known not to depend on releases.
 
     Otherwise the first noisy number alone is used, before which nothing was shown.

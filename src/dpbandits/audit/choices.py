@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from dpbandits.audit.accounts import Accounts, Deviations
-from dpbandits.audit.memory import cells, copied, named_arrays, public, same
+from dpbandits.audit.memory import cells, copy_of_memory, named_arrays, public, same
 from dpbandits.audit.poison import Poison, Varies
 from dpbandits.audit.refusals import Used
 from dpbandits.audit.states import State, again, make_public, step
 from dpbandits.audit.symbols import REWARD, Num, added
 
-__all__ = ["Proof", "all_arms_at_once", "each_arm_alone", "one_by_one", "stint_by_stint"]
+__all__ = ["Proof", "all_arms_at_once", "each_arm_alone", "every_sequence", "stint_by_stint"]
 
 MOST_STATES = 6000  # that are tried one by one
 MOST_STINTS = 64  # rounds that are covered stint by stint, which takes their square
@@ -65,7 +65,7 @@ def _one_after_another(choices: set[tuple[float, ...]]) -> bool:
     return all(costs == longest[: len(costs)] for costs in choices)
 
 
-def one_by_one(start: State, arms: int, horizon: int) -> Proof:
+def every_sequence(start: State, arms: int, horizon: int) -> Proof:
     """All choices of arms and of ends of stints, for as many rounds as can be tried, at most ``horizon``."""
     level, t, seen, leaked = [start], 0, 1, []
     while t < horizon and seen + len(level) * 2 * arms <= MOST_STATES:
@@ -211,7 +211,7 @@ def _one_stint(start: State, first: int, arm: int, rounds: int, own: list[bool])
 def _next_start(start: State, ended: list[State]) -> State:
     """The common part of these states. About the rest, nothing is known except that it is public."""
     log = Accounts()
-    made = State(copied(ended[0].curator), log, start.tape)
+    made = State(copy_of_memory(ended[0].curator), log, start.tape)
     every = [cells(state.curator) for state in ended]
     place = 0
     for _, array in named_arrays(made.curator):
@@ -281,7 +281,7 @@ def _merged(before: State, played: list[State], t: int) -> State | None:
     ):
         return None
     log.where = f"round {t + 1}"
-    made = State(copied(played[0].curator), log, before.tape)
+    made = State(copy_of_memory(played[0].curator), log, before.tape)
     was, alternatives = cells(before.curator), [cells(child.curator) for child in played]
     place = 0
     for _, array in named_arrays(made.curator):

@@ -12,7 +12,7 @@ from dpbandits.audit.devices import is_ours
 from dpbandits.audit.targets import ENDS, Responder
 from dpbandits.audit.verdict import NOT_REFUTED, PROVED, VIOLATED, Verdict
 from dpbandits.audit.verify import verify
-from dpbandits.audit.words import REWARDS, SIGNIFICANT, law_of
+from dpbandits.audit.words import REWARDS, SIGNIFICANT, found_law
 from dpbandits.checks import known
 from dpbandits.errors import InputError
 from dpbandits.exact import (
@@ -29,7 +29,7 @@ from dpbandits.policies import lookup
 __all__ = ["EXACT", "SIMULATED", "own_curator", "responder", "verify_curator"]
 
 
-class Kind(NamedTuple):
+class AttackedCurator(NamedTuple):
     """How a curator of one reward is made, and the two rewards between which it is attacked."""
 
     make: Callable[[Any], Any]
@@ -37,12 +37,12 @@ class Kind(NamedTuple):
 
 
 EXACT = {
-    "randomised-response": Kind(RandomisedResponse),
-    "bernoulli": Kind(BernoulliCurator),
-    "laplace": Kind(LaplaceCurator),
-    "piecewise": Kind(PiecewiseCurator),
-    "sigmoid-bernoulli": Kind(lambda epsilon: SigmoidCurator(BernoulliCurator(epsilon)), ENDS),
-    "sigmoid-laplace": Kind(lambda epsilon: SigmoidCurator(LaplaceCurator(epsilon)), ENDS),
+    "randomised-response": AttackedCurator(RandomisedResponse),
+    "bernoulli": AttackedCurator(BernoulliCurator),
+    "laplace": AttackedCurator(LaplaceCurator),
+    "piecewise": AttackedCurator(PiecewiseCurator),
+    "sigmoid-bernoulli": AttackedCurator(lambda epsilon: SigmoidCurator(BernoulliCurator(epsilon)), ENDS),
+    "sigmoid-laplace": AttackedCurator(lambda epsilon: SigmoidCurator(LaplaceCurator(epsilon)), ENDS),
 }
 
 LARGEST = 1e6  # epsilon
@@ -92,7 +92,7 @@ def verify_curator(curator: str | LocalCurator, epsilon: Exactly, claim: Exactly
 
 
 def _driven(name: str, curator: LocalCurator, level: Fraction, promised: Fraction) -> Verdict:
-    law = law_of(curator)
+    law = found_law(curator)
     if curator.epsilon != level:
         law.faults.append(f"the curator is made for epsilon {curator.epsilon}, and not {level}")
     if law.faults or law.epsilon is None:

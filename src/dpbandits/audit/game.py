@@ -20,7 +20,7 @@ from dpbandits.checks import at_least, fraction, positive
 from dpbandits.errors import InputError
 from dpbandits.types import Bools, Floats, Integers
 
-__all__ = ["Guesser", "Score", "check_trials", "fewest_guesses", "lower_bound", "sequential_bound", "train"]
+__all__ = ["Guesser", "Score", "check_trials", "epsilon_at_least", "fewest_guesses", "sequential_bound", "train"]
 
 BOTH, ONLY_ZERO, ONLY_ONE = 2, 0, 1
 THRESHOLDS = 41  # thresholds for abstaining that are tried in training
@@ -28,13 +28,13 @@ EPSILON_STEP = 0.02  # steps of epsilon in the search for a sequential bound
 HIGHEST = 12.0  # the largest epsilon of that search
 
 
-def lower_bound(right: int, wrong: int, trials: int, alpha: float, delta: float = 0.0) -> float:
+def epsilon_at_least(right: int, wrong: int, trials: int, alpha: float, delta: float = 0.0) -> float:
     """The epsilon that is refuted at error ``alpha`` by ``right`` right and ``wrong`` wrong guesses; 0 if none is.
 
     With delta = 0 it is the logit of Clopper and Pearson's lower bound of the accuracy. Otherwise
     P(right) <= e^epsilon P(wrong) + delta, and each of the two is bounded at alpha / 2.
 
-    >>> round(lower_bound(750, 250, 1000, 0.05), 3), round(lower_bound(750, 250, 1000, 0.05, delta=0.01), 3)
+    >>> round(epsilon_at_least(750, 250, 1000, 0.05), 3), round(epsilon_at_least(750, 250, 1000, 0.05, delta=0.01), 3)
     (0.977, 0.94)
     """
     guesses = right + wrong
@@ -81,14 +81,14 @@ def fewest_guesses(claim: float, alpha: float, delta: float = 0.0) -> int:
     (23, 25)
     """
     high = 1
-    while lower_bound(high, 0, high, alpha, delta) <= claim:
+    while epsilon_at_least(high, 0, high, alpha, delta) <= claim:
         high *= 2
         if high > 1 << 60:
             raise InputError("claim", f"must be refutable at delta {delta:g}, got {claim:g}")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if lower_bound(middle, 0, middle, alpha, delta) > claim else (middle, high)
+        low, high = (low, middle) if epsilon_at_least(middle, 0, middle, alpha, delta) > claim else (middle, high)
     return high
 
 
@@ -165,7 +165,7 @@ def train(codes: Integers, sides: Integers, alpha: float, delta: float = 0.0) ->
             zero, one = _says(rest, float(threshold), says)
             right = int(np.sum(zero & ~truth) + np.sum(one & truth))
             wrong = int(np.sum(zero & truth) + np.sum(one & ~truth))
-            bound = lower_bound(right, wrong, len(rest), alpha, delta)
+            bound = epsilon_at_least(right, wrong, len(rest), alpha, delta)
             if bound > best.trained_bound:
                 best = Guesser(score, float(threshold), says, bound)
     return best

@@ -20,14 +20,14 @@ from dpbandits.audit.anatomy import classes
 from dpbandits.audit.counts import bare
 from dpbandits.audit.functions import stand_ins
 from dpbandits.audit.kinds import check_kind
-from dpbandits.audit.memory import cells, check, copied, named_arrays, symbolic
+from dpbandits.audit.memory import cells, check_memory, copy_of_memory, named_arrays, symbolic
 from dpbandits.audit.paths import ZERO, Affine, DeviceNoise, End, Path
 from dpbandits.audit.poison import Poison
 from dpbandits.audit.reading import read_curator
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.substitutes import substituted
 from dpbandits.audit.symbols import NOISE, ON_GRID, REWARD, SWALLOWED, Num, exact
-from dpbandits.audit.symbols import on_grid as multiple_of_grid
+from dpbandits.audit.symbols import is_on_grid as multiple_of_grid
 from dpbandits.audit.watch import beat
 
 __all__ = ["OFF_THE_LINE", "Pair", "worst_pair"]
@@ -82,7 +82,7 @@ class SymbolicDevice:
     """What the verifier needs of a curator: its ``respond``, with the verifier's own functions in it."""
 
     def __init__(self, curator: Any, changed: frozenset[str]) -> None:
-        check(curator, "curator")
+        check_memory(curator, "curator")
         for kind in classes(curator):
             check_kind(kind, "curator")
         self.tape = DeviceNoise(Path([]))
@@ -105,7 +105,7 @@ class SymbolicDevice:
             path = Path(todo.pop())
             depth = len(path.forced)
             self.tape.log = path
-            curator = copied(self.curator)
+            curator = copy_of_memory(self.curator)
             before = cells(curator)
             sent = curator.respond(path.reward(0) if reward is None else reward, level, self.tape)
             if any(one is not two for one, two in zip(before, cells(curator), strict=True)):

@@ -16,14 +16,25 @@ from dpbandits.audit.refusals import Refused
 from dpbandits.audit.symbols import Num
 from dpbandits.exact import SystemNoise
 
-__all__ = ["RAW", "cells", "check", "check_apart", "copied", "equal", "named_arrays", "public", "same", "symbolic"]
+__all__ = [
+    "RAW",
+    "cells",
+    "check_apart",
+    "check_memory",
+    "copy_of_memory",
+    "equal",
+    "named_arrays",
+    "public",
+    "same",
+    "symbolic",
+]
 
 RAW = "raw_"
 SCALARS = (*PLAIN, np.int64, np.float64, np.bool_)  # smaller ones are widened by NumPy alone
 MOST_CELLS = 5000  # every step copies each of them
 
 
-def check(part: Any, name: str) -> None:
+def check_memory(part: Any, name: str) -> None:
     """Refuse parts that cannot be followed: memory must be arrays, and parameters plain numbers."""
     if not (isinstance(part, tuple) and hasattr(part, "_fields")):
         raise Refused(f"the {name} is no NamedTuple, but {type(part).__name__}")
@@ -33,7 +44,7 @@ def check(part: Any, name: str) -> None:
         if type(inspect.getattr_static(type(part), field, None)).__name__ != "_tuplegetter":
             raise Refused(f"the {name}'s {field} is not its field, but something that its class has put in front of it")
         if isinstance(value, tuple):
-            check(value, f"{name}'s {field}")
+            check_memory(value, f"{name}'s {field}")
         elif isinstance(value, np.ndarray):
             if type(value) is not np.ndarray or value.dtype not in (np.float64, np.int64):
                 raise Refused(f"the {name}'s {field} is an array of {value.dtype}, not of float64 or int64")
@@ -164,7 +175,7 @@ def mapped(part: Any, place: Callable[[Any], Any]) -> Any:
     )
 
 
-def copied(part: Any) -> Any:
+def copy_of_memory(part: Any) -> Any:
     """The same part with memory of its own."""
     return mapped(part, lambda value: value.copy() if isinstance(value, np.ndarray) else value)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from dpbandits.audit.anatomy import classes
 from dpbandits.audit.blindness import read_agent
-from dpbandits.audit.choices import Proof, all_arms_at_once, each_arm_alone, one_by_one, stint_by_stint
+from dpbandits.audit.choices import Proof, all_arms_at_once, each_arm_alone, every_sequence, stint_by_stint
 from dpbandits.audit.kinds import check_kind
-from dpbandits.audit.memory import check, check_apart
+from dpbandits.audit.memory import check_apart, check_memory
 from dpbandits.audit.reading import FEEDS, changed_names, read_curator
 from dpbandits.audit.states import fresh
 from dpbandits.policies.policy import Policy
@@ -24,8 +24,8 @@ __all__ = ["Proof", "prove"]
 
 def prove(policy: Policy, horizon: int) -> Proof:
     """The cost of the worst reward. Raises ``Refused`` if it cannot be known."""
-    check(policy.agent, "agent")
-    check(policy.curator, "curator")
+    check_memory(policy.agent, "agent")
+    check_memory(policy.curator, "curator")
     check_apart(policy.agent, policy.curator)
     for part in (policy.agent, policy.curator):
         for kind in classes(part):
@@ -37,5 +37,5 @@ def prove(policy: Policy, horizon: int) -> Proof:
         each_arm_alone(start, policy.arms, horizon)
         or all_arms_at_once(start, policy.arms, horizon)
         or stint_by_stint(start, policy.arms, horizon)
-        or one_by_one(start, policy.arms, horizon)
+        or every_sequence(start, policy.arms, horizon)
     )

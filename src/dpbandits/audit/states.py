@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from dpbandits.audit.accounts import Accounts, SymbolicNoise
 from dpbandits.audit.counts import Count
 from dpbandits.audit.functions import stand_ins
-from dpbandits.audit.memory import cells, copied, named_arrays, public, symbolic
+from dpbandits.audit.memory import cells, copy_of_memory, named_arrays, public, symbolic
 from dpbandits.audit.poison import Poison
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.substitutes import substituted
@@ -37,7 +37,7 @@ def fresh(curator: Any, functions: set[Any]) -> State:
 def again(state: State) -> State:
     """The same state with memory and knowledge of its own."""
     log = state.log.copy()
-    curator = copied(state.curator)
+    curator = copy_of_memory(state.curator)
     for _, array in named_arrays(curator):
         flat = array.reshape(-1)
         for k, cell in enumerate(flat.tolist()):

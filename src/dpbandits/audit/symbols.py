@@ -23,7 +23,7 @@ from dpbandits.numerics import GRID
 if TYPE_CHECKING:
     from dpbandits.audit.accounts import Accounts
 
-__all__ = ["Num", "added", "exact", "on_grid", "plain", "ratio", "span"]
+__all__ = ["Num", "added", "exact", "is_on_grid", "plain", "ratio", "span"]
 
 #: ("reward", number, what brought it into [0, 1], "" if nothing did), ("noise", number) or ("public", number).
 Term: TypeAlias = tuple[Any, ...]
@@ -64,7 +64,7 @@ def plain(x: Any) -> Any:
     return int(x) if isinstance(x, bool) else x.item() if isinstance(x, np.generic) else x
 
 
-def on_grid(x: Any) -> bool:
+def is_on_grid(x: Any) -> bool:
     """Whether a plain number is a multiple of the grid of exact noise, and so are sums with it in floats."""
     return bool(abs(x) < LARGEST_ON_GRID and (x * GRID) % 1.0 == 0.0)
 
@@ -147,7 +147,7 @@ class Num:
         if not isinstance(other, Num):
             other = plain(other)
             const, peak = self.const + sign * other, self.peak + abs(other)
-            grid = self.grid and on_grid(other) and peak < LARGEST_ON_GRID
+            grid = self.grid and is_on_grid(other) and peak < LARGEST_ON_GRID
             return Num(self.log, const, self.factor, self.terms, peak, self.noisy, grid, self.off)
         met = self.terms.keys() & other.terms.keys()
         if any(term[0] == REWARD and not term[2] for term in met):

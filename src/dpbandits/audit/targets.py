@@ -34,7 +34,7 @@ MAX_BYTES = 32  # of a response that are looked at one by one
 UNUSUAL = ((0.0, math.nan), (0.0, math.inf), (1.0, -math.inf), (0.0, 7.0), (1.0, -1.0), (0.5, math.nan))
 TRIED = 6  # rounds, to see whether a policy can be played
 
-Rows = NDArray[Any]
+SeenRows = NDArray[Any]
 
 
 class Neighbours(NamedTuple):
@@ -53,13 +53,13 @@ class Target(Protocol):
     def neighbours(self) -> list[Neighbours]:
         """The pairs among which the worst one is sought."""
 
-    def play(self, pair: Neighbours, sides: Integers, seed: tuple[int, ...]) -> Rows:
+    def play(self, pair: Neighbours, sides: Integers, seed: tuple[int, ...]) -> SeenRows:
         """The observations: one run, and one row, for each of ``sides``."""
 
-    def codes(self, rows: Rows, first: int) -> list[tuple[str, Integers]]:
+    def codes(self, rows: SeenRows, first: int) -> list[tuple[str, Integers]]:
         """Ways to read the observations: a name, and columns of codes. Bins are made from the ``first`` rows."""
 
-    def describe(self, row: Rows, reading: str) -> str:
+    def describe(self, row: SeenRows, reading: str) -> str:
         """An observation in words."""
 
 
@@ -99,10 +99,10 @@ class PolicyTarget:
         text = tuple(f"{others}, {when} all pay {reward:g}" for reward in pair)
         return Neighbours(tables, (text[0], text[1]))
 
-    def play(self, pair: Neighbours, sides: Integers, seed: tuple[int, ...]) -> Rows:
+    def play(self, pair: Neighbours, sides: Integers, seed: tuple[int, ...]) -> SeenRows:
         """The actions or released means of each run; they do not depend on the number of workers."""
-        seen: Rows = np.zeros((sides.size, self.horizon), np.int8 if self.view == "actions" else np.float64)
-        nothing: Rows = np.zeros((0, self.horizon), np.float64 if self.view == "actions" else np.int8)
+        seen: SeenRows = np.zeros((sides.size, self.horizon), np.int8 if self.view == "actions" else np.float64)
+        nothing: SeenRows = np.zeros((0, self.horizon), np.float64 if self.view == "actions" else np.int8)
 
         def chunk(start: int) -> None:
             part = slice(start, start + CHUNK)
@@ -116,14 +116,14 @@ class PolicyTarget:
             list(pool.map(chunk, range(0, sides.size, CHUNK)))
         return seen
 
-    def codes(self, rows: Rows, first: int) -> list[tuple[str, Integers]]:
+    def codes(self, rows: SeenRows, first: int) -> list[tuple[str, Integers]]:
         """For actions, the sequence up to several lengths; for released means, all of them, in bins."""
         if self.view == "released":
             return [("released means", _binned(rows, first))]
         lengths = sorted({min(length, self.horizon) for length in (4, 8, 16, 30, self.horizon)})
         return [(f"{length}", hashed(rows[:, :length])[:, None]) for length in lengths]
 
-    def describe(self, row: Rows, reading: str) -> str:
+    def describe(self, row: SeenRows, reading: str) -> str:
         """The observed actions or means."""
         if self.view == "actions":
             return "actions begin with " + "".join(str(arm) for arm in row[: int(reading)])
@@ -196,7 +196,7 @@ class ResponseTarget:
         pairs = [ends, *((end, other) for other in OTHER_REWARDS for end in ends)]
         return [Neighbours(np.array(pair), (f"reward {pair[0]:g}", f"reward {pair[1]:g}")) for pair in pairs]
 
-    def play(self, pair: Neighbours, sides: Integers, seed: tuple[int, ...]) -> Rows:
+    def play(self, pair: Neighbours, sides: Integers, seed: tuple[int, ...]) -> SeenRows:
         """One response for each of ``sides``."""
         rng, respond = np.random.default_rng(seed), self.responder.respond
         rewards = [float(reward) for reward in pair.inputs]
@@ -212,7 +212,7 @@ class ResponseTarget:
                 ) from error
         return rows
 
-    def codes(self, rows: Rows, first: int) -> list[tuple[str, Integers]]:
+    def codes(self, rows: SeenRows, first: int) -> list[tuple[str, Integers]]:
         """The number in bins, and the response as it is; in the view of bytes also its bytes, bits and low bits."""
         answers = rows[:, 0].tolist()
         readings = []
@@ -230,7 +230,7 @@ class ResponseTarget:
             readings += _byte_codes([_bytes_of(answer) for answer in answers])
         return readings
 
-    def describe(self, row: Rows, reading: str) -> str:
+    def describe(self, row: SeenRows, reading: str) -> str:
         """The observed response."""
         answer = row[0]
         if reading in ("low bits", "bits", "bytes") and isinstance(answer, float | np.floating):
@@ -278,7 +278,7 @@ def _byte_codes(answers: list[bytes]) -> list[tuple[str, Integers]]:
     return [("bytes", np.hstack([table, lengths])), ("bits", bits.reshape(len(answers), -1))]
 
 
-def _binned(rows: Rows, first: int) -> Integers:
+def _binned(rows: SeenRows, first: int) -> Integers:
     """Bin each column, with about equally many of the ``first`` rows per bin; few distinct values get a bin each."""
     codes = np.zeros(rows.shape, np.int64)
     for j, column in enumerate(rows.T):

@@ -236,18 +236,18 @@ def _searched(policy: Policy, verdict: Verdict, found: Known, rounds: int) -> Ve
     excess = any(proof.tight and rewards * proof.epsilon > verdict.claim for _, proof in found.proofs)
     claim = math.inf if delta else verdict.claim
     try:
-        seen = witness.find(policy, claim, rounds=tried)
+        seen = witness.find_witness(policy, claim, rounds=tried)
         for arms in ARMS:
             made = with_arms(policy, arms) if seen is None and arms > policy.arms else None
             if made is not None:
-                seen = witness.find(made, claim, rounds=tried, few=True)
+                seen = witness.find_witness(made, claim, rounds=tried, few=True)
         longer = min(rounds, ROUNDS if excess or found.looks else LONGER)
         if seen is None and longer > tried:
-            seen = witness.find(policy, claim, rounds=longer, few=True)
+            seen = witness.find_witness(policy, claim, rounds=longer, few=True)
             tried = longer
         if delta and (seen is None or not seen.at_once):
             affine = bool(found.proofs) and all(proof.tight for _, proof in found.proofs)
-            seen = beyond.find(policy, verdict.claim, delta, several=affine)
+            seen = beyond.find_event(policy, verdict.claim, delta, several=affine)
     except (Refused, Used) as refusal:
         return _unknown(verdict, found, str(refusal))
     except (Exception, SystemExit) as error:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpbandits.audit.accounts import Accounts, SymbolicNoise, outcome
-from dpbandits.audit.memory import check, equal, named_arrays, public, symbolic
+from dpbandits.audit.memory import check_memory, equal, named_arrays, public, symbolic
 from dpbandits.audit.reading import read_curator
 from dpbandits.audit.refusals import Refused, Used
 from dpbandits.audit.substitutes import substituted
@@ -32,7 +32,7 @@ from dpbandits.exact import SystemNoise
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE
 
-__all__ = ["Event", "Play", "Stage", "Witness", "changed_to", "find", "looks"]
+__all__ = ["Event", "Play", "Stage", "Witness", "changed_to", "different_action", "find_witness"]
 
 #: Rewards to which a reward is changed: both ends, some between, and some that must be clamped.
 SPECIAL = (0.0, 1.0, 0.5, 0.3, 0.9, math.nan, math.inf, -math.inf, 7.0, -1.0)
@@ -157,7 +157,7 @@ class Stage:
     """A policy, ready to be played on chosen noise many times."""
 
     def __init__(self, policy: Policy) -> None:
-        check(policy.curator, "curator")
+        check_memory(policy.curator, "curator")
         self.policy, self.tape, self.curator = policy, ChosenNoise(Accounts()), policy.curator
         self.played = 0  # rounds
         self.rewards_per_user = policy.rewards_per_user or 1
@@ -283,7 +283,7 @@ def backgrounds(rounds: int, few: bool) -> list[list[float]]:
     return [[0.0] * rounds, [1.0] * rounds, *mixed, *([] if few else [rng.random(rounds).tolist()])]
 
 
-def find(policy: Policy, claim: float, *, rounds: int = ROUNDS, few: bool = False) -> Witness | None:
+def find_witness(policy: Policy, claim: float, *, rounds: int = ROUNDS, few: bool = False) -> Witness | None:
     """The largest loss that breaks the claim among similar plays, or None. ``Refused`` if plays cannot be compared.
 
     ``few`` tries less at every round, for many rounds.
@@ -343,7 +343,7 @@ def _arms(first: Play, rounds: int) -> Iterator[int]:
         yield arm
 
 
-def looks(policy: Policy) -> str | None:
+def different_action(policy: Policy) -> str | None:
     """The first action that differs between two plays whose releases are the same, in words; None if there is none."""
     try:
         stage = Stage(policy)

@@ -23,7 +23,7 @@ from dpbandits.exact.probability import WORD
 from dpbandits.exact.responses import LAPLACE_GRID
 from dpbandits.exact.sampling import WINDOW_GRID
 
-__all__ = ["REWARDS", "Found", "WordsFound", "law_of"]
+__all__ = ["REWARDS", "Threshold", "WordsFound", "found_law"]
 
 #: Rewards with which the call is driven: both ends, some between, and what must be clamped.
 REWARDS: tuple[Any, ...] = (0.0, 1.0, 0.5, 0.25, 7.0, -1.0, 1e308, -1e308, math.inf, -math.inf, math.nan, None)
@@ -38,7 +38,7 @@ FLOAT_ERROR = Fraction(1, 10**6)  # relative, of such a loss; tails, which are l
 WINDOW_WORDS = 3  # of a draw of the piecewise mechanism; Laplace noise takes an even number
 
 
-class Found(NamedTuple):
+class Threshold(NamedTuple):
     """One threshold: what a draw below it adds to the response, and the words that were found."""
 
     adds: int
@@ -101,11 +101,11 @@ def _probe(says_below: Callable[[list[int]], bool], words: tuple[int, ...], rng:
                     raise NoLawError(f"is not decided by one threshold: word {other:016x} against {word:016x}")
 
 
-def law_of(curator: LocalCurator) -> WordsFound:
+def found_law(curator: LocalCurator) -> WordsFound:
     """The law of the response, found by driving the curator's real call.
 
     >>> from dpbandits.exact import BernoulliCurator
-    >>> law = law_of(BernoulliCurator("1/3"))
+    >>> law = found_law(BernoulliCurator("1/3"))
     >>> low, high = law.epsilon
     >>> law.faults, Fraction(low) < Fraction(1, 3) < Fraction(high), Fraction(high) - Fraction(low) < 1e-50
     ([], True, True)
@@ -141,7 +141,7 @@ def _bits(call: Call) -> WordsFound:
         shares.append(_share(call, reward))
     if len(found) > 1:
         raise NoLawError("lies with another probability if the reward or another word is another one")
-    threshold = Found(1, found.pop())
+    threshold = Threshold(1, found.pop())
 
     def answer(share: int, draw: list[int]) -> int:
         return int((draw[0] < share) != (draw[lie] < threshold.words[0]))
@@ -196,7 +196,7 @@ def _window(call: Call) -> WordsFound:
         found.add(words)
     if len(found) > 1:
         raise NoLawError("is outside with another probability if the reward is another one")
-    threshold = Found(1, found.pop())
+    threshold = Threshold(1, found.pop())
     _check_places(call, width, others, threshold.words)
 
     def answer(given: int, draw: list[int]) -> int:
@@ -265,7 +265,7 @@ def _laplace(call: Call) -> WordsFound:
     return _laplace_law(call, found, max(inputs) - min(inputs))
 
 
-def _threshold(call: Call, place: int, rng: random.Random) -> Found:
+def _threshold(call: Call, place: int, rng: random.Random) -> Threshold:
     silent = call.respond(0.0, [])
 
     def below(words: list[int]) -> bool:
@@ -274,10 +274,10 @@ def _threshold(call: Call, place: int, rng: random.Random) -> Found:
     words = _find(below)
     _probe(below, words, rng)
     under = (*words[:-1], words[-1] - 1) if words[-1] else (*words, 0)
-    return Found(call.at(0.0, place, list(under)) - silent, words)
+    return Threshold(call.at(0.0, place, list(under)) - silent, words)
 
 
-def _check_tail(call: Call, place: int, tail: Found, rng: random.Random) -> None:
+def _check_tail(call: Call, place: int, tail: Threshold, rng: random.Random) -> None:
     """Once the tail is reached, it goes on with the same probability, and each time adds the same."""
     inside = [*tail.words[:-1], max(tail.words[-1] - 1, 0)]
     once = call.at(0.0, place, inside)
@@ -292,7 +292,7 @@ def _check_tail(call: Call, place: int, tail: Found, rng: random.Random) -> None
         raise NoLawError("has a tail that goes on with another probability")
 
 
-def _laplace_law(call: Call, found: list[Found], sensitivity: int) -> WordsFound:
+def _laplace_law(call: Call, found: list[Threshold], sensitivity: int) -> WordsFound:
     level, half, faults = call.curator.epsilon, len(found) // 2, list[str]()
     bounds = []
     for number, one in enumerate(found):
@@ -311,7 +311,7 @@ def _laplace_law(call: Call, found: list[Found], sensitivity: int) -> WordsFound
     )
 
 
-def _worst(found: list[Found], sensitivity: int) -> tuple[float, dict[str, Any]]:
+def _worst(found: list[Threshold], sensitivity: int) -> tuple[float, dict[str, Any]]:
     """The largest loss that is found between two inputs at most ``sensitivity`` apart, in floating point."""
     half = len(found) // 2
     up, down = ([float(one.low) for one in reversed(found[start + 1 : start + half])] for start in (0, half))
@@ -360,12 +360,12 @@ PRECISION = 120  # decimal digits; four words have 77
 ERROR = Decimal("1e-100")  # an upper bound on the rounding errors here
 
 
-def _decimals(one: Found) -> Iterator[Decimal]:
+def _decimals(one: Threshold) -> Iterator[Decimal]:
     for exact in (one.low, one.high):
         yield Decimal(exact.numerator) / Decimal(exact.denominator)
 
 
-def _logit(one: Found) -> tuple[Decimal, Decimal]:
+def _logit(one: Threshold) -> tuple[Decimal, Decimal]:
     """log(1/p - 1): what randomised response loses that lies with probability p, and a bit that is 1 with it."""
     with localcontext() as context:
         context.prec = PRECISION
@@ -373,7 +373,7 @@ def _logit(one: Found) -> tuple[Decimal, Decimal]:
         return (1 / high - 1).ln() - ERROR, (1 / low - 1).ln() + ERROR
 
 
-def _minus_log(one: Found) -> tuple[Decimal, Decimal]:
+def _minus_log(one: Threshold) -> tuple[Decimal, Decimal]:
     """-log p: what one step of a tail loses that goes on with probability p."""
     with localcontext() as context:
         context.prec = PRECISION

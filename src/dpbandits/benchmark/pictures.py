@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpbandits.benchmark.problems import Setting
+from dpbandits.benchmark.problems import PrivacySetting
 from dpbandits.benchmark.scores import TAIL, CellScore, Scores
 from dpbandits.formats import amount
-from dpbandits.plotting import COLOURS, GREY, Panel, draw_panels, new_figure, plain_ticks, save
+from dpbandits.plotting import COLOURS, GREY, Panel, draw_panels, new_figure, plain_ticks, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw", "said"]
+__all__ = ["draw_benchmark", "said"]
 
 WIDTH = 5.4  # inches; on a telephone the text is then still legible
 TOLD_APART = 7  # colours of winners; those who win the fewest cells beyond are grey
 CLEAR, TIED = 0.5, 0.15  # how strongly a winner's colour is laid on
 
 
-def said(setting: Setting) -> str:
+def said(setting: PrivacySetting) -> str:
     """A setting in words.
 
     >>> said(0.5), said("normal(1,1)"), said(None)
@@ -34,7 +34,7 @@ def said(setting: Setting) -> str:
     return f"levels {setting}" if isinstance(setting, str) else f"ε = {setting:g}"
 
 
-def draw(scores: Scores, tails: Scores, panels: Sequence[Panel], folder: Path, caption: str) -> list[Path]:
+def draw_benchmark(scores: Scores, tails: Scores, panels: Sequence[Panel], folder: Path, caption: str) -> list[Path]:
     """Write ``wins-track``, ``tails-track``, and each panel by its name, to a folder, as SVG, PNG and PDF."""
     written = [*_win_map(scores, folder, caption), *_tails(tails, folder, caption)]
     for panel in panels:
@@ -67,7 +67,7 @@ def _win_map(scores: Scores, folder: Path, caption: str) -> list[Path]:
         fontsize=7,
         color="#555555",
     )
-    return save(figure, folder / f"wins-{scores.track.name}")
+    return save_figure(figure, folder / f"wins-{scores.track.name}")
 
 
 def _square(ax: Axes, column: int, row: int, here: list[CellScore], colour: str) -> None:
@@ -103,7 +103,7 @@ def _tails(tails: Scores, folder: Path, caption: str) -> list[Path]:
     figure.legend(handles, labels, loc="outside lower center", columnspacing=1, **style)
     runs = max(entry.runs for here in parts.values() for entry in here)
     figure.suptitle(f"{tails.track.title}: how badly up to {runs:,} runs go", fontsize=10)
-    return save(figure, folder / f"tails-{tails.track.name}")
+    return save_figure(figure, folder / f"tails-{tails.track.name}")
 
 
 def _bar(ax: Axes, row: int, entry: CellScore, *, labelled: bool) -> None:

@@ -23,8 +23,8 @@ __all__ = [
     "UNBOUNDED",
     "VARIANTS",
     "Challenge",
+    "PrivacySetting",
     "Scale",
-    "Setting",
     "Track",
 ]
 
@@ -35,7 +35,7 @@ TAIL_HORIZON = 10**4  # of the many runs in which rare disasters are looked for
 LOG = "replay(banners.csv)"
 
 #: What a problem is played at: an epsilon, a population of levels, or nothing where there is no privacy.
-Setting = float | str | None
+PrivacySetting = float | str | None
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,14 @@ class Track:
     trust: str
     epsilons: tuple[float, ...] = ()
     levels: tuple[str, ...] = ()
-    tails: tuple[tuple[str, Setting], ...] = ()  # the cells that are played so often that rare disasters show
+    tails: tuple[tuple[str, PrivacySetting], ...] = ()  # the cells that are played so often that rare disasters show
     problems: tuple[Challenge, ...] = PROBLEMS
     tail_share: float = 1.0  # of the scale's runs for tails
     slow_share: float = 1.0  # of these, for policies that work on every arm in every round
     any_size: bool = False  # whether rewards may lie outside [0, 1]; policies that do not allow it clip them
 
     @property
-    def settings(self) -> tuple[Setting, ...]:
+    def settings(self) -> tuple[PrivacySetting, ...]:
         """Epsilons and populations of levels; None alone where there is no privacy."""
         return (*self.epsilons, *self.levels) or (None,)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpbandits import __version__
 from dpbandits.benchmark.pages import markdown, section
-from dpbandits.benchmark.pictures import draw
+from dpbandits.benchmark.pictures import draw_benchmark
 from dpbandits.benchmark.problems import (
     CHECKPOINTS,
     PROBLEMS,
@@ -23,8 +23,8 @@ from dpbandits.benchmark.problems import (
     UNBOUNDED,
     VARIANTS,
     Challenge,
+    PrivacySetting,
     Scale,
-    Setting,
     Track,
 )
 from dpbandits.benchmark.scores import Scores, scored
@@ -39,11 +39,11 @@ from dpbandits.experiments.work import Watch, fill, traces
 from dpbandits.policies import lookup
 from dpbandits.simulation import Trace
 
-__all__ = ["benchmark", "document"]
+__all__ = ["benchmark", "benchmark_document"]
 
 JSON, PAGE = "benchmark.json", "benchmark.md"
 
-Key = tuple[str, str, Setting]
+Key = tuple[str, str, PrivacySetting]
 
 
 def benchmark(
@@ -97,8 +97,8 @@ def benchmark(
     for each, tail in zip(sections, tails, strict=True):
         output.write_section(folder, each, {}, caption)
         last = [scores for scores in found if scores.track is tail.track][-1]
-        draw(last, tail, each.panels, folder / "figures" / "benchmark", caption)
-    record = document(found, tails, facts)
+        draw_benchmark(last, tail, each.panels, folder / "figures" / "benchmark", caption)
+    record = benchmark_document(found, tails, facts)
     facts["seconds"] = round(time.perf_counter() - started, 1)
     (folder / JSON).write_text(json.dumps(record, indent=1, allow_nan=False), encoding="utf-8")
     (folder / PAGE).write_text(markdown(found, tails, facts, size, "figures/benchmark"), encoding="utf-8")
@@ -106,7 +106,7 @@ def benchmark(
     return found
 
 
-def document(found: Sequence[Scores], tails: Sequence[Scores], facts: dict[str, Any]) -> dict[str, Any]:
+def benchmark_document(found: Sequence[Scores], tails: Sequence[Scores], facts: dict[str, Any]) -> dict[str, Any]:
     """What a paper can cite: the problems, every cell, and the scores, with settings, seed and versions."""
     return {
         "benchmark": "dpbandits",
@@ -201,7 +201,7 @@ def _cell(
     factory: lookup.Factory,
     chosen: Mapping[str, Any],
     problem: Challenge,
-    setting: Setting,
+    setting: PrivacySetting,
     runs: int,
     marks: list[int],
 ) -> Cell | None:

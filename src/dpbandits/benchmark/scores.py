@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpbandits.benchmark.problems import SEED, Challenge, Setting, Track
+from dpbandits.benchmark.problems import SEED, Challenge, PrivacySetting, Track
 from dpbandits.bounds import Problem as Bounded
 from dpbandits.bounds import applicable
 from dpbandits.errors import InputError
@@ -27,7 +27,7 @@ class CellScore(NamedTuple):
 
     policy: str
     problem: str
-    setting: Setting
+    setting: PrivacySetting
     horizon: int
     runs: int
     mean: float
@@ -78,16 +78,16 @@ class Scores:
     entries: list[CellScore]
     scores: list[PolicyScore]
 
-    def entry(self, policy: str, problem: str, setting: Setting) -> CellScore | None:
+    def entry(self, policy: str, problem: str, setting: PrivacySetting) -> CellScore | None:
         """The entry of one cell."""
         found = (e for e in self.entries if (e.policy, e.problem, e.setting) == (policy, problem, setting))
         return next(found, None)
 
-    def in_cell(self, problem: str, setting: Setting) -> list[CellScore]:
+    def in_cell(self, problem: str, setting: PrivacySetting) -> list[CellScore]:
         """The entries of all policies in a cell, the least mean regret first."""
         return sorted((e for e in self.entries if (e.problem, e.setting) == (problem, setting)), key=lambda e: e.mean)
 
-    def leaders(self, problem: str, setting: Setting) -> list[CellScore]:
+    def leaders(self, problem: str, setting: PrivacySetting) -> list[CellScore]:
         """The policy with the least mean regret in a cell, and those that two standard errors do not tell from it."""
         here = self.in_cell(problem, setting)
         return [e for e in here if not e.mean - here[0].mean > CLEAR * np.hypot(e.stderr, here[0].stderr)]
@@ -97,7 +97,7 @@ class Scores:
         return np.sort([entry.to_best for entry in self.entries if entry.policy == policy])
 
 
-def best_lower(problem: Challenge, track: Track, setting: Setting, horizon: int) -> float | None:
+def best_lower(problem: Challenge, track: Track, setting: PrivacySetting, horizon: int) -> float | None:
     """The largest lower bound on any policy of the track, in the unit of the rewards; None if no theorem applies."""
     if track.any_size:
         return None  # no theorem for policies that see clipped rewards, or their logistic function
@@ -121,13 +121,13 @@ def best_lower(problem: Challenge, track: Track, setting: Setting, horizon: int)
 
 
 def scored(
-    track: Track, played: Mapping[tuple[str, str, Setting], Trace], problems: Sequence[Challenge], horizon: int
+    track: Track, played: Mapping[tuple[str, str, PrivacySetting], Trace], problems: Sequence[Challenge], horizon: int
 ) -> Scores:
     """The scores of a track at a horizon, from the traces of (policy, problem, setting)."""
     named = {problem.name: problem for problem in problems}
     cells = {key: trace for key, trace in played.items() if horizon in trace.checkpoints.tolist()}
     at = {key: trace.regret[:, trace.checkpoints.tolist().index(horizon)] for key, trace in cells.items()}
-    best: dict[tuple[str, Setting], float] = {}
+    best: dict[tuple[str, PrivacySetting], float] = {}
     for (_, problem, setting), regret in at.items():
         best[problem, setting] = min(best.get((problem, setting), np.inf), float(regret.mean()))
     lower = {cell: best_lower(named[cell[0]], track, cell[1], horizon) for cell in best}
@@ -161,7 +161,7 @@ def scored(
     return Scores(track, horizon, entries, _summed(entries, best))
 
 
-def _summed(entries: Sequence[CellScore], best: Mapping[tuple[str, Setting], float]) -> list[PolicyScore]:
+def _summed(entries: Sequence[CellScore], best: Mapping[tuple[str, PrivacySetting], float]) -> list[PolicyScore]:
     """A score for each policy, best first. Ranks have a 95 % bootstrap interval over cells."""
     policies = sorted({entry.policy for entry in entries})
     cells = sorted(best, key=str)

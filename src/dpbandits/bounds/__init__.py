@@ -7,7 +7,7 @@ from typing import Any
 from dpbandits.bounds.asked import Bounds, bounds
 from dpbandits.bounds.bound import Bound, DoesNotHold, Theorem
 from dpbandits.bounds.catalogue import applicable, evaluate, for_policy, read_options, report, theorem_named, theorems
-from dpbandits.bounds.divergences import Law
+from dpbandits.bounds.divergences import RewardLaw
 from dpbandits.bounds.levels import best_epsilon_min, level_cost, level_curve
 from dpbandits.bounds.problem import LinearProblem, Problem
 
@@ -15,9 +15,9 @@ __all__ = [
     "Bound",
     "Bounds",
     "DoesNotHold",
-    "Law",
     "LinearProblem",
     "Problem",
+    "RewardLaw",
     "Theorem",
     "applicable",
     "best_epsilon_min",

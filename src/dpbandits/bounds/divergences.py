@@ -14,7 +14,7 @@ from dpbandits.numerics import d_eps, kl_across
 from dpbandits.types import Floats
 
 __all__ = [
-    "Law",
+    "RewardLaw",
     "above_mean",
     "d_eps",
     "d_inf",
@@ -27,10 +27,10 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Law:
+class RewardLaw:
     """A reward distribution on finitely many points of [0, 1].
 
-    >>> Law.bernoulli(0.25).mean, Law.of([0.4, 1.0]).mean
+    >>> RewardLaw.bernoulli(0.25).mean, RewardLaw.of([0.4, 1.0]).mean
     (0.25, 0.7)
     """
 
@@ -47,18 +47,18 @@ class Law:
             raise InputError("weights", f"must be at least 0 and add up to 1, got {sum(self.weights)}")
 
     @classmethod
-    def bernoulli(cls, mean: float) -> Law:
+    def bernoulli(cls, mean: float) -> RewardLaw:
         """Rewards 0 and 1."""
         return cls((0.0, 1.0), (1.0 - mean, mean))
 
     @classmethod
-    def of(cls, rewards: Iterable[float]) -> Law:
+    def of(cls, rewards: Iterable[float]) -> RewardLaw:
         """The empirical distribution of a sample."""
         points, counts = np.unique(np.asarray(list(rewards), dtype=np.float64), return_counts=True)
         return cls(tuple(points.tolist()), tuple((counts / counts.sum()).tolist()))
 
     @classmethod
-    def of_quantiles(cls, quantile: Callable[[float], float], points: int = 1000) -> Law:
+    def of_quantiles(cls, quantile: Callable[[float], float], points: int = 1000) -> RewardLaw:
         """A continuous distribution, given by its quantile function, as ``points`` equal masses, each at its median."""
         return cls.of(quantile((i + 0.5) / points) for i in range(points))
 
@@ -68,14 +68,14 @@ class Law:
         return math.fsum(x * w for x, w in zip(self.support, self.weights, strict=True))
 
 
-def d_inf(law: Law, target: float) -> float:
+def d_inf(law: RewardLaw, target: float) -> float:
     """inf of KL(law, Q) over distributions Q on [0, 1] with mean above ``target``; infinite if there is no such Q.
 
     Honda & Takemura 2010, Theorem 8: the largest value of E log(1 - s (X - target)) over s in [0, 1/(1 - target)], a
     concave function of one variable.
 
     >>> from dpbandits.numerics import kl
-    >>> round(d_inf(Law.bernoulli(0.3), 0.5) - kl(0.3, 0.5), 12), round(d_inf(Law.of([0.4, 1.0]), 0.9), 6)
+    >>> round(d_inf(RewardLaw.bernoulli(0.3), 0.5) - kl(0.3, 0.5), 12), round(d_inf(RewardLaw.of([0.4, 1.0]), 0.9), 6)
     (0.0, 0.293893)
     """
     if target >= 1.0:
@@ -93,13 +93,13 @@ def d_inf(law: Law, target: float) -> float:
     return float(np.dot(w, np.log1p(-best * (x - target))))
 
 
-def t_inf(law: Law, target: float) -> float:
+def t_inf(law: RewardLaw, target: float) -> float:
     """inf of the total variation from ``law`` over distributions on [0, 1] with mean above ``target``.
 
     This is the mass that must be moved to 1. A mass moved from x raises the mean by 1 - x per unit of mass, so the
     lowest rewards are moved first.
 
-    >>> round(t_inf(Law.bernoulli(0.3), 0.5), 12), round(t_inf(Law.of([0.4, 1.0]), 0.85), 12)
+    >>> round(t_inf(RewardLaw.bernoulli(0.3), 0.5), 12), round(t_inf(RewardLaw.of([0.4, 1.0]), 0.85), 12)
     (0.2, 0.25)
     """
     if target >= 1.0:
@@ -154,7 +154,7 @@ def above_mean(mean: float, gap: float, budget: float) -> float:
     return float(brentq(excess, 0.0, 1.0, xtol=1e-14)) if excess(1.0) > 0.0 else 1.0
 
 
-def _arrays(law: Law) -> tuple[Floats, Floats]:
+def _arrays(law: RewardLaw) -> tuple[Floats, Floats]:
     order = np.argsort(law.support)
     x, w = np.asarray(law.support, dtype=np.float64)[order], np.asarray(law.weights, dtype=np.float64)[order]
     return x[w > 0], w[w > 0]

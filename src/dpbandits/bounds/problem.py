@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dpbandits.bounds.bound import DoesNotHold
-from dpbandits.bounds.divergences import Law, d_inf, gaussian_d_inf, gaussian_t_inf, kl_across, t_inf
+from dpbandits.bounds.divergences import RewardLaw, d_inf, gaussian_d_inf, gaussian_t_inf, kl_across, t_inf
 from dpbandits.checks import at_least, positive
 from dpbandits.environments import AnyLevels, Arms, Levels
 from dpbandits.environments.distributions import Distribution, Normal
@@ -32,7 +32,7 @@ class Problem:
     levels: AnyLevels | None = None
     family: Literal["bernoulli", "gaussian", "bounded"] = "bernoulli"
     sd: float = 1.0  # of normal rewards
-    laws: tuple[Law, ...] = ()  # of bounded rewards
+    laws: tuple[RewardLaw, ...] = ()  # of bounded rewards
     from_log: bool = False  # whether the means follow from a user's log
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class Problem:
 
     @classmethod
     def bounded(
-        cls, laws: Sequence[Law], horizon: int, *, epsilon: float | None = None, levels: AnyLevels | None = None
+        cls, laws: Sequence[RewardLaw], horizon: int, *, epsilon: float | None = None, levels: AnyLevels | None = None
     ) -> Problem:
         """Rewards in [0, 1] with any distribution, which the policy does not know."""
         return cls(tuple(law.mean for law in laws), horizon, epsilon, levels, "bounded", laws=tuple(laws))
@@ -152,7 +152,7 @@ class Problem:
         """t_inf: the same in total variation."""
         if self.family == "gaussian":
             return gaussian_t_inf(self.best - self.means[arm], self.sd)
-        law = Law.bernoulli(self.means[arm]) if self.family == "bernoulli" else self.laws[arm]
+        law = RewardLaw.bernoulli(self.means[arm]) if self.family == "bernoulli" else self.laws[arm]
         return t_inf(law, self.best)
 
     @property
@@ -197,7 +197,7 @@ class Problem:
             raise DoesNotHold(f"the best mean must be below 1, and is {self.best:g}")
 
 
-def law_of(arm: Distribution, within: tuple[float, float] = (0.0, 1.0)) -> Law:
+def law_of(arm: Distribution, within: tuple[float, float] = (0.0, 1.0)) -> RewardLaw:
     """The arm's distribution after ``within`` is mapped to [0, 1]. A continuous one is represented by its quantiles.
 
     >>> from dpbandits.environments.distributions import Coin, Uniform
@@ -216,8 +216,8 @@ def law_of(arm: Distribution, within: tuple[float, float] = (0.0, 1.0)) -> Law:
 
     if arm.atoms is not None:
         values, weights = arm.atoms
-        return Law(tuple(unit(float(value)) for value in values), tuple(map(float, weights)))
-    return Law.of_quantiles(lambda share: unit(arm.quantile(share)))
+        return RewardLaw(tuple(unit(float(value)) for value in values), tuple(map(float, weights)))
+    return RewardLaw.of_quantiles(lambda share: unit(arm.quantile(share)))
 
 
 @dataclass(frozen=True)

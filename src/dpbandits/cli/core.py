@@ -184,10 +184,10 @@ def _promise(promise: Guarantee) -> str:
 def _write(trace: Trace, out: Path) -> None:
     import matplotlib
 
-    from dpbandits.plotting import save
+    from dpbandits.plotting import save_figure
 
     matplotlib.use("Agg")
     trace.save(out / "trace.parquet")
     (out / "summary.json").write_text(json.dumps(trace.to_json(), allow_nan=False))
-    save(trace.plot().figure, out / "regret")  # type: ignore[arg-type]  # never a part of a figure
+    save_figure(trace.plot().figure, out / "regret")  # type: ignore[arg-type]  # never a part of a figure
     echo(f"written: {out}/trace.parquet, summary.json, regret.svg, regret.png, regret.pdf", err=True)

@@ -93,22 +93,22 @@ def plan(context: click.Context, /, as_json: bool, out: Path | None, theory: boo
         return
     if given["arms"] is None:
         raise InputError("arms", "is required by plan, got none")
-    from dpbandits.planning import ask, document
-    from dpbandits.planning.advise import make
+    from dpbandits.planning import ask, plan_document
+    from dpbandits.planning.advise import make_plan
 
     threads = whole("workers", given.pop("workers"))
     question = ask(**given)
     ready_to_write(out, "matplotlib", extra="plot")
     with working("plan: policies and epsilons") as progress:
-        found = make(question, progress, threads)
+        found = make_plan(question, progress, threads)
     if as_json:
-        echo(json.dumps(document(found), allow_nan=False))
+        echo(json.dumps(plan_document(found), allow_nan=False))
     else:
         _print(found, theory)
     if out is not None:
-        from dpbandits.planning.draw import write
+        from dpbandits.planning.draw import write_plan
 
-        echo(f"written: {', '.join(f'{out}/{name}' for name in write(found, out))}", err=True)
+        echo(f"written: {', '.join(f'{out}/{name}' for name in write_plan(found, out))}", err=True)
     if not found.kept:
         raise click.exceptions.Exit(NO)
 

@@ -27,7 +27,7 @@ from dpbandits.checks import known
 from dpbandits.client.budget import Budget, BudgetError
 from dpbandits.client.link import Link
 from dpbandits.client.outbox import LEASE, Outbox, Waiting
-from dpbandits.client.responder import responder
+from dpbandits.client.responder import responder_for
 from dpbandits.errors import InputError
 from dpbandits.exact import Exactly, as_float, rational
 from dpbandits.exact.wire import encode
@@ -269,7 +269,7 @@ class Client:
             raise InputError("trust", "must be central for a reward itself to be sent, got local")
         if waiting.curator["mechanism"] == "none":
             return json.dumps(_plain(reward, waiting.curator))
-        drawn = responder({**waiting.curator, "epsilon": waiting.epsilon})(reward)  # at the level that was charged
+        drawn = responder_for({**waiting.curator, "epsilon": waiting.epsilon})(reward)  # at the level that was charged
         return encode(waiting.decision, rational("epsilon", waiting.epsilon), drawn).decode()
 
     def _send(self, row: Waiting) -> tuple[int, str]:
@@ -347,7 +347,7 @@ def _read(
         return replace(made, silent="trust"), None
     try:
         if not central:
-            responder(block)
+            responder_for(block)
         else:
             _plain(None, block)
             if block.get("epsilon") is not None:

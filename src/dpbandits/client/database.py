@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dpbandits.errors import InputError
 
-__all__ = ["create", "damaged", "number", "transaction"]
+__all__ = ["create", "damaged", "stored_number", "transaction"]
 
 #: How long one process waits for another that is writing, in seconds.
 LOCK_TIMEOUT = 60.0
@@ -68,7 +68,7 @@ def create(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
         new.unlink(missing_ok=True)
 
 
-def number(text: object) -> Fraction:
+def stored_number(text: object) -> Fraction:
     """A number of a file; whatever cannot be read is a refusal, and never a budget that is unspent."""
     try:
         found = Fraction(text) if isinstance(text, str) else None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpbandits.client.budget import Budget
-from dpbandits.client.database import create, number, transaction
+from dpbandits.client.database import create, stored_number, transaction
 from dpbandits.exact import Exactly, rational
 
 __all__ = ["LEASE", "Outbox", "Waiting"]
@@ -58,7 +58,7 @@ class Waiting(NamedTuple):
 
 _COLUMNS = ", ".join(Waiting._fields)
 
-Draw = Callable[[Waiting], str]
+DrawResponse = Callable[[Waiting], str]
 
 
 class Outbox:
@@ -99,7 +99,7 @@ class Outbox:
         if row is None:
             database.execute("INSERT INTO people VALUES (?, ?, '0')", (person, str(self.limit)))
             return Budget(self.limit)
-        promised, spent = map(number, row)
+        promised, spent = map(stored_number, row)
         if self.limit < promised:
             database.execute("UPDATE people SET most = ? WHERE person = ?", (str(self.limit), person))
         return Budget(min(promised, self.limit), spent)
@@ -114,7 +114,7 @@ class Outbox:
             row = waiting._replace(curator=json.dumps(waiting.curator))  # type: ignore[arg-type]
             database.execute(f"INSERT INTO waiting VALUES ({', '.join('?' * len(row))})", row)
 
-    def make(self, decision: str, draw: Draw) -> str | None:
+    def make(self, decision: str, draw: DrawResponse) -> str | None:
         """Draw and keep the answer to a decision. None: there is one already, or none is awaited."""
         with self._transaction() as database:
             rows = _select(database, "decision = ? AND answer IS NULL", decision)
@@ -127,7 +127,7 @@ class Outbox:
             rows = _select(database, where, person, experiment, now)
             return rows[0] if rows else None
 
-    def claim(self, now: float, draw: Draw, chance: Callable[[], float], again: bool = False) -> list[Waiting]:
+    def claim(self, now: float, draw: DrawResponse, chance: Callable[[], float], again: bool = False) -> list[Waiting]:
         """What is due, with its answer, which is drawn where there is none. Nobody else sends it for a while.
 
         ``draw`` may return "": then nothing is sent. With ``again``, what failed before is due, too.
@@ -173,7 +173,7 @@ def _select(database: sqlite3.Connection, where: str, *values: Any) -> list[Wait
     return [found._replace(curator=json.loads(str(found.curator))) for found in map(Waiting._make, rows)]
 
 
-def _keep(database: sqlite3.Connection, row: Waiting, draw: Draw) -> str:
+def _keep(database: sqlite3.Connection, row: Waiting, draw: DrawResponse) -> str:
     answer = draw(row)
     database.execute("UPDATE waiting SET answer = ? WHERE decision = ?", (answer, row.decision))
     return answer

@@ -16,7 +16,7 @@ from dpbandits.exact import (
     as_float,
 )
 
-__all__ = ["MECHANISMS", "responder"]
+__all__ = ["MECHANISMS", "responder_for"]
 
 #: What a server may ask for.
 MECHANISMS: dict[str, Callable[[str, Noise | None], LocalCurator]] = {
@@ -26,13 +26,13 @@ MECHANISMS: dict[str, Callable[[str, Noise | None], LocalCurator]] = {
 }
 
 
-def responder(block: Mapping[str, Any], noise: Noise | None = None) -> Callable[[object], int]:
+def responder_for(block: Mapping[str, Any], noise: Noise | None = None) -> Callable[[object], int]:
     """The function from rewards to responses that the ``curator`` of a decision describes.
 
     A reward is mapped from its range to [0, 1] and clipped. Then the curator is applied, behind the logistic function
     where the experiment takes any reward. A reward that is not a number is answered like the lowest one.
 
-    >>> respond = responder({"mechanism": "bernoulli", "epsilon": "1/2", "range": [-10, 10], "sigmoid": False})
+    >>> respond = responder_for({"mechanism": "bernoulli", "epsilon": "1/2", "range": [-10, 10], "sigmoid": False})
     >>> respond(7.5) in (0, 1)
     True
     """

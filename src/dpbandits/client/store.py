@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpbandits.client.budget import Budget
-from dpbandits.client.database import create, damaged, number, transaction
+from dpbandits.client.database import create, damaged, stored_number, transaction
 from dpbandits.errors import InputError
 from dpbandits.exact import Exactly, rational, writable
 from dpbandits.exact.wire import named
@@ -82,7 +82,7 @@ class Store:
                 database.execute("INSERT INTO decisions VALUES (?, ?, NULL)", (name, str(level)))
                 return None
             charged, response = row
-            if response is None and number(charged) != level:
+            if response is None and stored_number(charged) != level:
                 raise InputError("epsilon", f"must be {charged}, which {name} was charged, got {level}")
             return None if response is None else bytes(response)
 
@@ -115,7 +115,7 @@ def _promise(database: sqlite3.Connection, limit: Fraction) -> None:
 def _check(database: sqlite3.Connection) -> None:
     """Refuse a file in which the sum of what the decisions were charged is not what was spent."""
     charged = database.execute("SELECT epsilon, COUNT(*) FROM decisions GROUP BY epsilon").fetchall()
-    if sum((number(epsilon) * count for epsilon, count in charged), Fraction(0)) != _budget(database).spent:
+    if sum((stored_number(epsilon) * count for epsilon, count in charged), Fraction(0)) != _budget(database).spent:
         raise damaged()
 
 
@@ -123,4 +123,4 @@ def _budget(database: sqlite3.Connection) -> Budget:
     row = database.execute("SELECT most, spent FROM budget").fetchone()
     if row is None:
         raise damaged()
-    return Budget(*map(number, row))
+    return Budget(*map(stored_number, row))

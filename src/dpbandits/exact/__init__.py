@@ -16,7 +16,7 @@ from dpbandits.exact.responses import (
     SigmoidCurator,
     ThresholdCurator,
     as_float,
-    on_grid,
+    grid_steps,
 )
 from dpbandits.exact.sampling import DiscreteGaussian, DiscreteLaplace, Flip, Window, window_width
 
@@ -41,8 +41,8 @@ __all__ = [
     "Window",
     "as_float",
     "exponential",
+    "grid_steps",
     "logistic",
-    "on_grid",
     "rational",
     "require_exact",
     "window_width",

@@ -50,12 +50,12 @@ def as_float(reward: object) -> float:
         return math.nan
 
 
-def on_grid(reward: float, bits: int) -> int:
+def grid_steps(reward: float, bits: int) -> int:
     """``reward`` clamped to [0, 1] and rounded to the nearest multiple of 2^-bits, as an integer from 0 to 2^bits.
 
     No reward is refused: see ``as_float``. NaN becomes 0.
 
-    >>> [on_grid(x, 16) for x in (0.25, 7.0, -math.inf, math.nan)]
+    >>> [grid_steps(x, 16) for x in (0.25, 7.0, -math.inf, math.nan)]
     [16384, 65536, 0, 0]
     """
     # max returns its first argument unless the second is larger, and NaN is not larger. The scaling is exact.
@@ -135,7 +135,7 @@ class BernoulliCurator(_AtLevel):
 
     def respond(self, reward: float) -> int:
         """0 or 1."""
-        return int(self._flip(self._uniform(BERNOULLI_GRID) < on_grid(reward, BERNOULLI_GRID)))
+        return int(self._flip(self._uniform(BERNOULLI_GRID) < grid_steps(reward, BERNOULLI_GRID)))
 
 
 class LaplaceCurator(_AtLevel):
@@ -159,7 +159,7 @@ class LaplaceCurator(_AtLevel):
 
     def respond(self, reward: float) -> int:
         """The private reward, in units of 2^-16."""
-        return self._noise(on_grid(reward, LAPLACE_GRID))
+        return self._noise(grid_steps(reward, LAPLACE_GRID))
 
     @staticmethod
     def value(response: int) -> float:
@@ -189,7 +189,7 @@ class PiecewiseCurator(_AtLevel):
 
     def respond(self, reward: float) -> int:
         """The private reward, in units of 2^-16."""
-        return self._window(on_grid(reward, WINDOW_GRID))
+        return self._window(grid_steps(reward, WINDOW_GRID))
 
 
 class SigmoidCurator(_AtLevel):

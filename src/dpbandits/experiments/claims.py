@@ -28,7 +28,7 @@ ERROR_RATE = 2.0 * float(ndtr(-3.0))
 MAX_SHOWN = 4  # comparisons that are written out if all of them hold
 
 
-class Part(NamedTuple):
+class ClaimPart(NamedTuple):
     """One part of a claim: what was compared, its verdict, our numbers, and what a decision lacks."""
 
     name: str
@@ -59,13 +59,13 @@ class Claim:
     def __hash__(self) -> int:
         return hash((self.name, self.where))
 
-    def finding(self, *comparisons: Part, explanation: str = "") -> Finding:
+    def finding(self, *comparisons: ClaimPart, explanation: str = "") -> Finding:
         """The verdict on this claim from its comparisons."""
         return Finding(self, comparisons, explanation)
 
     def single(self, verdict: Judgement, ours: str, explanation: str = "", name: str = "") -> Finding:
         """The verdict on a claim of one comparison."""
-        return Finding(self, (Part(name, verdict, ours),), explanation)
+        return Finding(self, (ClaimPart(name, verdict, ours),), explanation)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Finding:
     """A claim with its comparisons, and what follows from them."""
 
     claim: Claim
-    comparisons: tuple[Part, ...]
+    comparisons: tuple[ClaimPart, ...]
     note: str = ""
 
     @property
@@ -82,7 +82,7 @@ class Finding:
         return together([one.verdict for one in self.comparisons])
 
     @property
-    def unexpected(self) -> list[Part]:
+    def unexpected(self) -> list[ClaimPart]:
         """The comparisons that fail and were not known to fail."""
         return [one for one in self.comparisons if one.verdict == NOT_REPRODUCED and one.name not in self.claim.known]
 
@@ -185,7 +185,7 @@ def regret(trace: Trace, t: int | None = None) -> Estimate:
     return mean(trace.regret[:, at])
 
 
-def growth(trace: Trace) -> Estimate:
+def growth_exponent(trace: Trace) -> Estimate:
     """The exponent of mean regret in t over the last decade of rounds: 1 is linear, 0 is constant."""
     return mean(_slopes(trace, trace.horizon / 10))
 
@@ -198,10 +198,10 @@ def _slopes(trace: Trace, since: float) -> Floats:
     return np.asarray(np.log10(np.maximum(trace.regret[:, -1], 1e-9) / first) / decades)
 
 
-def ratio(above: Estimate, below: Estimate) -> Estimate:
+def quotient(above: Estimate, below: Estimate) -> Estimate:
     """The quotient of two estimates, with its standard error to first order; infinite where the divisor is 0.
 
-    >>> ratio(Estimate(10.0, 0.3), Estimate(5.0, 0.2))[:2], ratio(Estimate(10.0, 0.3), Estimate(0.0, 0.0))[:2]
+    >>> quotient(Estimate(10.0, 0.3), Estimate(5.0, 0.2))[:2], quotient(Estimate(10.0, 0.3), Estimate(0.0, 0.0))[:2]
     ((2.0, 0.1), (inf, 0.0))
     """
     if below.value == 0.0:
@@ -260,7 +260,7 @@ def runs_needed(gap: Estimate, runs: float = math.nan) -> str:
     return f"About {float(f'{wanted:.2g}'):,.0f} runs would decide this, and there are {runs:,.0f}."
 
 
-def within(ours: Estimate, target: float, share: float, name: str = "") -> Part:
+def within(ours: Estimate, target: float, share: float, name: str = "") -> ClaimPart:
     """Whether an estimate is within a share of a target, beyond its margin.
 
     >>> within(Estimate(1.05, 0.01), 1.0, 0.1).verdict, within(Estimate(1.05, 0.03), 1.0, 0.1).verdict
@@ -269,7 +269,7 @@ def within(ours: Estimate, target: float, share: float, name: str = "") -> Part:
     return between(ours, target * (1.0 - share), target * (1.0 + share), name)
 
 
-def between(ours: Estimate, low: float, high: float, name: str = "") -> Part:
+def between(ours: Estimate, low: float, high: float, name: str = "") -> ClaimPart:
     """Whether an estimate is from ``low`` to ``high``, beyond its margin.
 
     >>> between(Estimate(7.0, 0.1), 5.0, math.inf).verdict, between(Estimate(4.0, 0.1), 5.0, 9.0).verdict
@@ -277,18 +277,18 @@ def between(ours: Estimate, low: float, high: float, name: str = "") -> Part:
     """
     inside = min(ours.value - low, high - ours.value)  # negative outside
     if inside >= ours.margin:
-        return Part(name, REPRODUCED, str(ours))
+        return ClaimPart(name, REPRODUCED, str(ours))
     if -inside > ours.margin:
-        return Part(name, NOT_REPRODUCED, str(ours))
-    return Part(name, UNDECIDED, str(ours), runs_needed(Estimate(abs(inside), ours.error, ours.runs)))
+        return ClaimPart(name, NOT_REPRODUCED, str(ours))
+    return ClaimPart(name, UNDECIDED, str(ours), runs_needed(Estimate(abs(inside), ours.error, ours.runs)))
 
 
-def compare(lower: Estimate, higher: Estimate) -> Judgement:
+def judge_lower(lower: Estimate, higher: Estimate) -> Judgement:
     """Whether ``lower`` is below ``higher``; undecided within three standard errors of the difference.
 
     Two equal numbers without any error are a tie, and a tie is not below.
 
-    >>> compare(Estimate(1.0, 0.1), Estimate(2.0, 0.1)), compare(Estimate(1.0, 0.1), Estimate(1.2, 0.1))
+    >>> judge_lower(Estimate(1.0, 0.1), Estimate(2.0, 0.1)), judge_lower(Estimate(1.0, 0.1), Estimate(1.2, 0.1))
     ('reproduced', 'cannot be decided')
     """
     gap = difference(higher, lower)
@@ -310,17 +310,17 @@ def together(verdicts: Sequence[Judgement]) -> Judgement:
     return REPRODUCED
 
 
-def below(name: str, lower: Estimate, higher: Estimate) -> Part:
+def below(name: str, lower: Estimate, higher: Estimate) -> ClaimPart:
     """Whether the first is below the second.
 
     >>> str(below("C1", Estimate(13107.2, 0.0, 20), Estimate(13107.2, 0.0, 20)))
     'C1: a tie, both are 13,107'
     """
     if is_tie(lower, higher):
-        return Part(name, NOT_REPRODUCED, f"a tie, both are {lower}")
-    verdict = compare(lower, higher)
+        return ClaimPart(name, NOT_REPRODUCED, f"a tie, both are {lower}")
+    verdict = judge_lower(lower, higher)
     lacks = runs_needed(difference(higher, lower), min(lower.runs, higher.runs)) if verdict == UNDECIDED else ""
-    return Part(name, verdict, f"{lower} against {higher}", lacks)
+    return ClaimPart(name, verdict, f"{lower} against {higher}", lacks)
 
 
 def orderings(claim: Claim, pairs: Mapping[str, tuple[Estimate, Estimate]]) -> Finding:
@@ -333,7 +333,7 @@ def only_in_full(finding: Finding, full: bool) -> Finding:
     if full:
         return finding
     lacks = "Only --scale paper plays enough rounds."
-    undecided = [Part(one.name, UNDECIDED, one.ours, lacks) for one in finding.comparisons]
+    undecided = [ClaimPart(one.name, UNDECIDED, one.ours, lacks) for one in finding.comparisons]
     return Finding(finding.claim, tuple(undecided), finding.note)
 
 

@@ -93,7 +93,7 @@ class _File:
         return self.fail(str(error), None, policy)
 
 
-def read(path: str | Path) -> Comparison:
+def read_comparison(path: str | Path) -> Comparison:
     """Read a comparison from a TOML file. Every mistake is reported with its line, before any simulation starts."""
     file = _File(Path(path))
     given = file.content
@@ -209,7 +209,7 @@ def compare(
         if given:
             raise InputError(next(iter(given)), f"is not needed beside a file, which says it, got '{what}'")
         path = Path(what)
-        return _reported(read(path), Path(out or "out/compare"), workers, cluster, fresh, watch, answered)
+        return _reported(read_comparison(path), Path(out or "out/compare"), workers, cluster, fresh, watch, answered)
     asked, traces = policies_of([what] if isinstance(what, str) else what, at_least("runs", runs, 1), given, engine)
     if out is not None:
         if traces:

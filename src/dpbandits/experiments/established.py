@@ -14,7 +14,7 @@ from importlib import resources
 
 import numpy as np
 
-from dpbandits.experiments.claims import NOT_REPRODUCED, Claim, Finding, Part
+from dpbandits.experiments.claims import NOT_REPRODUCED, Claim, ClaimPart, Finding
 from dpbandits.simulation import Trace
 from dpbandits.types import Floats
 
@@ -62,5 +62,5 @@ def changes(figure: str, traces: Mapping[str, Trace], scale: str) -> list[Findin
             slack = (FEW_SLACK if trace.runs < FEW else 1e-5) * abs(high)  # six digits are kept
             if most < low - slack or least > high + slack:
                 text = f"median {np.median(trace.final_regret):,.4g}, and it was from {low:,.4g} to {high:,.4g}"
-                odd.append(Part(name, NOT_REPRODUCED, text))
+                odd.append(ClaimPart(name, NOT_REPRODUCED, text))
     return [CHANGED.finding(*odd)] if odd else []

@@ -12,11 +12,11 @@ from dpbandits.experiments.claims import (
     REPRODUCED,
     UNDECIDED,
     Claim,
+    ClaimPart,
     Estimate,
     Finding,
-    Part,
     mean,
-    ratio,
+    quotient,
     runs_needed,
 )
 from dpbandits.plotting import Line, Panel
@@ -54,7 +54,7 @@ class Printed(NamedTuple):
         """The checkpoints that are considered, and our ratio at each."""
         kept = np.flatnonzero(self.above.checkpoints >= EARLIEST * self.above.horizon)
         above, below = self.above.regret, self.below.regret
-        ours = [ratio(mean(above[:, at]), mean(below[:, at])) for at in kept]
+        ours = [quotient(mean(above[:, at]), mean(below[:, at])) for at in kept]
         return self.above.checkpoints[kept].astype(np.float64), ours
 
     def horizons(self) -> Floats:
@@ -85,7 +85,7 @@ class Printed(NamedTuple):
         value, error, margin = (np.interp(np.log(horizons), np.log(t), column) for column in columns)
         return value, error, margin
 
-    def judged(self, name: str, full: bool) -> Part:
+    def judged(self, name: str, full: bool) -> ClaimPart:
         """Whether our ratio is the printed one at some horizon. The tolerance is the rounding of the print alone.
 
         It is, if the ratio is clearly below the printed one at some round and clearly above it at another, or if it is
@@ -98,9 +98,9 @@ class Printed(NamedTuple):
         sure = [abs(one.value - self.value) <= self.unit / 2 and one.error <= self.unit / 4 for one in ours]
         last = f"{ours[-1]} at {t[-1]:,.0f} rounds"
         if (any(under) and any(over)) or any(sure):
-            return Part(name, REPRODUCED, f"{last}, {self.value:g} at {span(self.horizons())}")
+            return ClaimPart(name, REPRODUCED, f"{last}, {self.value:g} at {horizon_span(self.horizons())}")
         if (all(under) and full) or all(over):
-            return Part(name, NOT_REPRODUCED, f"{last}, {self.value:g} at no horizon")
+            return ClaimPart(name, NOT_REPRODUCED, f"{last}, {self.value:g} at no horizon")
         near = min(ours, key=lambda one: abs(one.value - self.value))
         if abs(near.value - self.value) <= self.unit / 2:
             lacks = runs_needed(Estimate(self.unit, near.error, near.runs), self.runs)
@@ -110,13 +110,13 @@ class Printed(NamedTuple):
             lacks = runs_needed(
                 Estimate(abs(near.value - self.value) - self.unit / 2, near.error, near.runs), self.runs
             )
-        return Part(name, UNDECIDED, last, lacks)
+        return ClaimPart(name, UNDECIDED, last, lacks)
 
 
-def span(horizons: Floats) -> str:
+def horizon_span(horizons: Floats) -> str:
     """A set of horizons in words.
 
-    >>> span(np.array([4.41e6, 5e6, 5.8e6]))
+    >>> horizon_span(np.array([4.41e6, 5e6, 5.8e6]))
     '4.4e+06 to 5.8e+06 rounds'
     """
     if not horizons.size:
@@ -136,7 +136,7 @@ def one_horizon(claim: Claim, ratios: Mapping[str, Printed], full: bool) -> Find
     met = np.sum([one.met(fine) for one in ratios.values()], axis=0)
     sure = np.all([one.sure(fine) for one in ratios.values()], axis=0)
     possible = np.all([one.possible(fine) for one in ratios.values()], axis=0)
-    shown = "; ".join(f"{name}: {span(one.horizons())}" for name, one in ratios.items())
+    shown = "; ".join(f"{name}: {horizon_span(one.horizons())}" for name, one in ratios.items())
     if sure.any():
         return claim.single(REPRODUCED, f"{shown}. All are met at {fine[sure][0]:.2g} rounds")
     at = f", at {fine[met.argmax()]:.2g} rounds" if met.any() else ""
@@ -147,7 +147,7 @@ def one_horizon(claim: Claim, ratios: Mapping[str, Printed], full: bool) -> Find
     if full:
         least = min(ratios.values(), key=lambda one: one.runs)
         lacks = f"More than {least.runs:,} runs are needed."
-    return claim.finding(Part("", UNDECIDED, text, lacks))
+    return claim.finding(ClaimPart("", UNDECIDED, text, lacks))
 
 
 def ratio_panel(name: str, title: str, ratios: Mapping[str, Printed]) -> Panel:

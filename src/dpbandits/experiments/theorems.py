@@ -11,7 +11,7 @@ from dpbandits.experiments.claims import (
     NOT_REPRODUCED,
     REPRODUCED,
     UNDECIDED,
-    Part,
+    ClaimPart,
     mean,
     ratio_to,
     runs_needed,
@@ -23,7 +23,7 @@ MEASURED = "mean regret over the bound, at the checkpoint where it is largest"
 TOLERANCE = "at most 1 at every checkpoint, beyond three standard errors"
 
 
-def below_theorem(name: str, trace: Trace, theorem: str) -> Part:
+def below_theorem(name: str, trace: Trace, theorem: str) -> ClaimPart:
     """Whether the mean regret of a simulation is below a theorem's bound on it at every checkpoint.
 
     A claim that simulations refute has a value at the horizon alone, and is judged there. Where rare runs are known to
@@ -49,12 +49,12 @@ def below_theorem(name: str, trace: Trace, theorem: str) -> Part:
     worst = max(shares, key=lambda share: share.value)
     text = f"{worst} of the bound"
     if max(ends) <= 1.0:
-        return Part(name, REPRODUCED, text)
+        return ClaimPart(name, REPRODUCED, text)
     if any(share.value - share.margin > 1.0 for share in shares):
-        return Part(name, NOT_REPRODUCED, text)
+        return ClaimPart(name, NOT_REPRODUCED, text)
     if asked.policy.traits.caution:
-        return Part(name, UNDECIDED, text, "More runs are needed: rare runs decide the mean.")
-    return Part(name, UNDECIDED, text, runs_needed(worst._replace(value=abs(worst.value - 1.0)), trace.runs))
+        return ClaimPart(name, UNDECIDED, text, "More runs are needed: rare runs decide the mean.")
+    return ClaimPart(name, UNDECIDED, text, runs_needed(worst._replace(value=abs(worst.value - 1.0)), trace.runs))
 
 
 def _most(trace: Trace, at: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from dpbandits.experiments.claims import Estimate, Part, between, ratio
+from dpbandits.experiments.claims import ClaimPart, Estimate, between, quotient
 
 BERNOULLI, MIXED = "@ren2020-bernoulli", "@ren2020-mixed"
 SWEEP = (0.2, 0.5, 1.0, 2.0)
@@ -25,15 +25,15 @@ AS_MUCH_LARGER = f"'much larger' is read as at least {MUCH_LARGER:g} times, beyo
 AS_NOT_FAR = f"'not far away' is read as at most {NOT_FAR:g} times as large, beyond three standard errors"
 
 
-def grown(ratios: Mapping[str, tuple[Estimate, float]]) -> list[Part]:
+def grown_ratios(ratios: Mapping[str, tuple[Estimate, float]]) -> list[ClaimPart]:
     """Whether the ratio of B and of L to UCB is much larger at epsilon 0.2 than at 2."""
     return [
-        between(ratio(ratios[f"{kind}, ε = 0.2"][0], ratios[f"{kind}, ε = 2"][0]), MUCH_LARGER, math.inf, kind)
+        between(quotient(ratios[f"{kind}, ε = 0.2"][0], ratios[f"{kind}, ε = 2"][0]), MUCH_LARGER, math.inf, kind)
         for kind in "BL"
     ]
 
 
-def near_limits(ratios: Mapping[str, tuple[Estimate, float]]) -> list[Part]:
+def near_limits(ratios: Mapping[str, tuple[Estimate, float]]) -> list[ClaimPart]:
     """Whether the limits at epsilon 0.2 are at most three times our ratios."""
     found = []
     for kind in "BL":

@@ -15,7 +15,7 @@ from dpbandits.planning.plan import BudgetAnswer, Plan
 from dpbandits.planning.question import Question, ask
 from dpbandits.simulation.driver import Counted
 
-__all__ = ["make", "plan"]
+__all__ = ["make_plan", "plan"]
 
 HALVINGS = 5  # bisection steps between two epsilons, to find the smallest that meets the budget
 
@@ -32,10 +32,10 @@ def plan(arms: object, *, progress: Counted | None = None, workers: int | None =
     for name in given:
         if name not in allowed:
             raise InputError(name, f"is not a parameter of plan: {nearest(name, [*allowed, 'workers', 'progress'])}")
-    return make(ask(arms, **given), progress, threads)
+    return make_plan(ask(arms, **given), progress, threads)
 
 
-def make(question: Question, progress: Counted | None = None, workers: int | None = None) -> Plan:
+def make_plan(question: Question, progress: Counted | None = None, workers: int | None = None) -> Plan:
     """Simulate all suitable policies, then find the smallest epsilon that meets the budget."""
     outcomes, left_out = play_all(question, progress, workers)
     made = Plan(question, outcomes, left_out, [], [])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpbandits import __version__
-from dpbandits.planning.document import document
+from dpbandits.planning.document import plan_document
 from dpbandits.planning.output import write_figure
 from dpbandits.planning.plan import Plan
 from dpbandits.plotting import COLOURS, GREY, new_figure
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "write"]
+__all__ = ["draw_plan", "write_plan"]
 
 TRUST_COLOUR = dict(zip(("central", "local", "none"), COLOURS, strict=False))
 TRUST_NAME = {"central": "trusted server", "local": "local privacy", "none": "no privacy"}
 
 
-def draw(plan: Plan) -> Figure:
+def draw_plan(plan: Plan) -> Figure:
     """Left: every policy at every epsilon. Right: the best ones over the rounds, at the epsilon in focus."""
     figure, (left, right) = new_figure(1, 2, (6.4, 4.6))
     _against_epsilon(plan, left)
@@ -124,6 +124,6 @@ def _over_rounds(plan: Plan, panel: Axes) -> None:
     panel.legend(frameon=False, fontsize=8)
 
 
-def write(plan: Plan, out: Path) -> list[str]:
+def write_plan(plan: Plan, out: Path) -> list[str]:
     """Write the figure and the plan to this folder; return the names of the files."""
-    return write_figure(draw(plan), document(plan), out, "plan")
+    return write_figure(draw_plan(plan), plan_document(plan), out, "plan")

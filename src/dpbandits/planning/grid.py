@@ -24,9 +24,9 @@ __all__ = [
     "LeftOut",
     "Outcome",
     "candidates",
-    "interval",
     "play",
     "play_all",
+    "regret_interval",
     "without_privacy",
 ]
 
@@ -134,13 +134,13 @@ class Outcome:
         }
 
 
-def interval(values: Floats, most: float) -> tuple[float, float]:
+def regret_interval(values: Floats, most: float) -> tuple[float, float]:
     """A 95 % interval for the mean of losses between 0 and ``most`` that holds with heavy tails.
 
     The lower end is Student's, which is cautious where a few losses are large. The upper end is the empirical Bernstein
     bound of Maurer & Pontil 2009, Theorem 4: it allows for disasters that are too rare to have been seen.
 
-    >>> low, high = interval(np.full(1000, 10.0), 1000.0)
+    >>> low, high = regret_interval(np.full(1000, 10.0), 1000.0)
     >>> round(low, 2), round(high, 2)
     (10.0, 20.23)
     """
@@ -249,7 +249,7 @@ def play(
         trace.runs,
         float(final.mean()),
         stands_for * float(trace.stderr[-1]),
-        interval(final, question.worst),
+        regret_interval(final, question.worst),
         tail_of(final),
         None if settled is None else round(stands_for * settled),
         tuple((stands_for * trace.checkpoints).tolist()),

@@ -82,8 +82,8 @@ def _about_best(plan: Plan, trust: str) -> str:
         error = 2.0 * (best.stderr**2 + same.stderr**2) ** 0.5
         itself = same.regret - plan.free.regret
         parts.append(
-            f"Privacy costs {number(cost)} ± {number(error)} of it: without privacy the same policy loses "
-            f"{number(same.regret)}, {number(abs(itself))} {'more' if itself >= 0 else 'less'} than {plan.free.label}."
+            f"Privacy costs {short(cost)} ± {short(error)} of it: without privacy the same policy loses "
+            f"{short(same.regret)}, {short(abs(itself))} {'more' if itself >= 0 else 'less'} than {plan.free.label}."
         )
     parts.append(f"{best.tail}.")
     parts.append(_settling(plan, best))
@@ -104,9 +104,9 @@ def _about_trust(plan: Plan) -> list[str]:
     error = 2.0 * (central.stderr**2 + local.stderr**2) ** 0.5
     saved = worse.regret - better.regret
     if saved <= error:
-        return [f"There is no measurable difference between trusting the server and not ({number(saved)})."]
+        return [f"There is no measurable difference between trusting the server and not ({short(saved)})."]
     if better is local:
-        return [f"There is no reason to trust a server: {local.label} loses {number(saved)} less than {central.label}."]
+        return [f"There is no reason to trust a server: {local.label} loses {short(saved)} less than {central.label}."]
     return [f"Trusting the server saves {_amount(plan, saved)}: {central.label} against {local.label}."]
 
 
@@ -117,7 +117,7 @@ def _about_refusal(plan: Plan) -> list[str]:
         if some is not None:
             lines.append(
                 f"{100 * float(plan.question.refuse):.3g} % of the users refuse: {some.label} loses "
-                f"{number(some.regret)}; if all shared, it would lose {_loss(plan, everyone)}."
+                f"{short(some.regret)}; if all shared, it would lose {_loss(plan, everyone)}."
             )
     return lines
 
@@ -144,12 +144,12 @@ def _about_knowing(plan: Plan, test: Knowing) -> str:
     text = f"{TRUST_PHRASE[test.trust]}, a test that ends when the best arm is known with {_share(test.confidence)}"
     text += f" confidence ({test.policy}, epsilon {test.epsilon:g})"
     if test.users is None:
-        return f"{text} needs more than {number(test.played)} {who}."
+        return f"{text} needs more than {short(test.played)} {who}."
     about = float(f"{test.users:.2g}")  # a quantile of so few simulated tests has no more digits
     days = "" if asked.per_day is None else f" ({about / asked.per_day:.3g} days)"
     wait = "" if test.users <= asked.horizon else f", which is more than the {asked.horizon:,} of this plan"
     whose = "private test" if test.trust == "central" else "test on private bits"
-    least = "" if test.at_least is None else f" No {whose} needs fewer than {number(test.at_least)} on average."
+    least = "" if test.at_least is None else f" No {whose} needs fewer than {short(test.at_least)} on average."
     return f"{text} needs about {about:,.0f} {who}{days} in 19 of 20 cases{wait}.{least}"
 
 
@@ -176,7 +176,7 @@ def theory(plan: Plan) -> list[str]:
         if lower is not None and lower.rate is not None:
             lines.append(
                 f"{TRUST_PHRASE[trust]}, at epsilon {plan.focus:g}: in the long run regret grows at least like "
-                f"{number(lower.rate)} log t ({lower.name}: {lower.source})."
+                f"{short(lower.rate)} log t ({lower.name}: {lower.source})."
             )
     return lines
 
@@ -192,11 +192,11 @@ def outcome_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
             [
                 name + (" (!)" if one.caution else ""),
                 one.trust,
-                number(one.regret),
-                f"{number(one.interval[0])} to {number(one.interval[1])}",
+                short(one.regret),
+                f"{short(one.interval[0])} to {short(one.interval[1])}",
                 _percent(plan, one.regret),
-                number(one.tail.quantile),
-                number(one.tail.largest),
+                short(one.tail.quantile),
+                short(one.tail.largest),
                 share_of(one.tail.disasters),
                 f"{one.runs:,}",
                 settled,
@@ -219,16 +219,16 @@ def best_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
             if best is None:
                 row += ["none", "", "", ""]
             else:
-                ends = f"{number(best.interval[0])} to {number(best.interval[1])}"
-                row += [best.label, number(best.regret), ends, _percent(plan, best.regret)]
+                ends = f"{short(best.interval[0])} to {short(best.interval[1])}"
+                row += [best.label, short(best.regret), ends, _percent(plan, best.regret)]
         rows.append(row)
     return columns, rows
 
 
-def number(value: float) -> str:
+def short(value: float) -> str:
     """A whole number from 100 on, three significant digits below.
 
-    >>> number(1234.5), number(0.01234)
+    >>> short(1234.5), short(0.01234)
     ('1,234', '0.0123')
     """
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value if abs(value) > 1e-9 else 0:.3g}"
@@ -243,13 +243,13 @@ def _percent(plan: Plan, regret: float) -> str:
 
 def _amount(plan: Plan, regret: float) -> str:
     percent = _percent(plan, regret)
-    return f"{number(regret)} {plan.question.unit}" + (f" ({percent})" if percent else "")
+    return f"{short(regret)} {plan.question.unit}" + (f" ({percent})" if percent else "")
 
 
 def _loss(plan: Plan, outcome: Outcome) -> str:
     """The regret with its unit, its share of what the best arm would pay, and its interval."""
     low, high = outcome.interval
-    return f"{_amount(plan, outcome.regret)} on average, with 95 % confidence {number(low)} to {number(high)}"
+    return f"{_amount(plan, outcome.regret)} on average, with 95 % confidence {short(low)} to {short(high)}"
 
 
 def _settling(plan: Plan, outcome: Outcome) -> str:

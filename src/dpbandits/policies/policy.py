@@ -17,7 +17,7 @@ from dpbandits.privacy.guarantee import SHOWS, Guarantee
 from dpbandits.privacy.users import delta_of_reward, for_users, of_response, of_reward
 from dpbandits.protocols import Agent, Curator
 
-__all__ = ["Cost", "Mechanism", "Parts", "Policy", "Traits", "published"]
+__all__ = ["Mechanism", "Parts", "Policy", "SimulationCost", "Traits", "published"]
 
 P = ParamSpec("P")
 
@@ -43,7 +43,7 @@ Mechanism = Literal["laplace", "bernoulli"]
 
 #: What a simulated round costs: a draw for each stint, a draw for many rounds, divergences for many rounds, a noise for
 #: each round, a counter for each round, or work on every arm in every round.
-Cost = Literal["stint", "bulk", "divergence", "noise", "counter", "arms"]
+SimulationCost = Literal["stint", "bulk", "divergence", "noise", "counter", "arms"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Traits:
 
     paper: str
     differs: str = "nothing"  # from the print
-    cost: Cost = "arms"
+    cost: SimulationCost = "arms"
     levels: Mechanism | None = None  # where each user has a level: how a response at that level is made private
     any_reward: bool = False  # whether rewards may lie outside [0, 1]
     unbounded: str | Mapping[str, Any] = ""  # if they may not: another policy, or options of this one, that allow it

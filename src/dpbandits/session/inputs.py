@@ -19,7 +19,7 @@ from dpbandits.exact import Exactly, rational
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 
-__all__ = ["made_of", "names_of", "of_response", "pairs_of", "plain_name"]
+__all__ = ["epsilon_of_response", "made_of", "names_of", "pairs_of", "plain_name"]
 
 
 def made_of(
@@ -77,7 +77,7 @@ def pairs_of(log: Any) -> Iterable[tuple[Any, Any]]:
         raise InputError("log", "must be a file, a data frame, or pairs of an arm and its reward or response") from None
 
 
-def of_response(policy: Policy, epsilon: Fraction | None) -> Fraction | None:
+def epsilon_of_response(policy: Policy, epsilon: Fraction | None) -> Fraction | None:
     """The epsilon of a single response, exactly: the user's, divided by the number of their rewards."""
     if epsilon is None or policy.rewards_per_user is None:
         return epsilon

@@ -10,7 +10,7 @@ from typing import Any
 from dpbandits.checks import at_least
 from dpbandits.errors import InputError
 
-__all__ = ["FORMAT", "SECRET", "SECRET_STATE", "checksum", "read", "stint_of"]
+__all__ = ["FORMAT", "SECRET", "SECRET_STATE", "checksum", "read_saved", "stint_of"]
 
 FORMAT = 2
 
@@ -35,7 +35,7 @@ def checksum(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
-def read(text: str) -> dict[str, Any]:
+def read_saved(text: str) -> dict[str, Any]:
     """A saved session, whose checksum fits."""
     try:
         record = json.loads(text)

@@ -26,8 +26,8 @@ from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.session.answers import Decision, SessionDevice, Winner, number_of
-from dpbandits.session.inputs import made_of, of_response, plain_name
-from dpbandits.session.saved import FORMAT, SECRET, SECRET_STATE, checksum, read, stint_of
+from dpbandits.session.inputs import epsilon_of_response, made_of, plain_name
+from dpbandits.session.saved import FORMAT, SECRET, SECRET_STATE, checksum, read_saved, stint_of
 from dpbandits.session.shown import lines
 from dpbandits.session.told import Told, logged
 from dpbandits.session.users import Users
@@ -118,7 +118,7 @@ class Session:
         if not simulated:
             self._noise = SystemNoise() if noise is None else require_exact(noise)
         ends = self.reward_range if self._maps else None
-        self._told = Told(self._live, of_response(made, self._asked), self._noise, ends)
+        self._told = Told(self._live, epsilon_of_response(made, self._asked), self._noise, ends)
         self._stint, self._propensity = 0, None if self.propensities else 1.0
 
     @property
@@ -434,7 +434,7 @@ class Session:
         clock: Callable[[], float] = time.time,
     ) -> Session:
         """The session that was frozen; ``policy`` is the function that makes it, where its name cannot be imported."""
-        record = read(text)
+        record = read_saved(text)
         simulated = record["noise"] == SIMULATED
         made = lookup.find(policy or record["policy"])(**record["settings"])
         session = cls(
@@ -448,7 +448,7 @@ class Session:
         )
         epsilon = record["epsilon"]
         session._asked = None if epsilon is None else rational("epsilon", epsilon)
-        session._told.epsilon = of_response(made, session._asked)
+        session._told.epsilon = epsilon_of_response(made, session._asked)
         if epsilon is not None and float(rational("epsilon", epsilon)) != made.settings.get("epsilon"):
             raise InputError("text", f"must have one epsilon, got {epsilon} and {made.settings.get('epsilon')}")
         session._live.thaw(record["live"])

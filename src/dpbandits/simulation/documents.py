@@ -12,12 +12,12 @@ from dpbandits.simulation.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["document", "table"]
+__all__ = ["table", "trace_document"]
 
 QUANTILES = (0.05, 0.5, 0.95)
 
 
-def document(trace: Trace) -> dict[str, Any]:
+def trace_document(trace: Trace) -> dict[str, Any]:
     """See ``Trace.to_json``."""
     regret = trace.regret
     stderr = [None if np.isnan(x) else float(x) for x in trace.stderr]

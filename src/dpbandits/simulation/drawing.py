@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from dpbandits.bounds import Bound
 
-__all__ = ["draw"]
+__all__ = ["draw_trace"]
 
 TRACE = "dpbandits-trace"  # marks a trace's line among those of its axes
 
 
-def draw(trace: Trace, ax: Axes | None, label: str | None, bounds: bool) -> Axes:
+def draw_trace(trace: Trace, ax: Axes | None, label: str | None, bounds: bool) -> Axes:
     """See ``Trace.plot``."""
     if ax is None:
         ax = _axes(trace)

@@ -12,14 +12,14 @@ from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.simulation.settings import Simulation
 from dpbandits.simulation.trace import Trace
 
-__all__ = ["FORMAT", "load", "save"]
+__all__ = ["FORMAT", "load", "save_trace"]
 
 FORMAT = 2
 METADATA = b"dpbandits"
 OTHER_FILES = (".csv", ".json", ".txt", ".tsv", ".xlsx", ".pickle", ".pkl", ".feather", ".h5")
 
 
-def save(trace: Trace, path: str | Path) -> None:
+def save_trace(trace: Trace, path: str | Path) -> None:
     """Write a trace, with the settings, the seed and the version inside."""
     pyarrow, parquet = _arrow()
     if Path(path).suffix.lower() in OTHER_FILES:
@@ -39,7 +39,7 @@ def save(trace: Trace, path: str | Path) -> None:
 
 
 def load(path: str | Path, arms: object = None) -> Trace:
-    """The trace that ``save`` wrote; ``arms`` is the data frame that it was played on, if it was."""
+    """The trace that ``save_trace`` wrote; ``arms`` is the data frame that it was played on, if it was."""
     pyarrow, parquet = _arrow()
     try:
         table = parquet.read_table(path)

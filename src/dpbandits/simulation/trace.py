@@ -141,9 +141,9 @@ class Trace:
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``dpbandits simulate --json`` prints."""
-        from dpbandits.simulation.documents import document
+        from dpbandits.simulation.documents import trace_document
 
-        return document(self)
+        return trace_document(self)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A tidy table: one row for each run and checkpoint, with the regret and the pulls of every arm by name.
@@ -210,15 +210,15 @@ class Trace:
         ``bounds``, also the theorems on the policy's regret here, on a logarithmic axis: its upper bounds dotted, the
         lower bounds dashed in grey.
         """
-        from dpbandits.simulation.drawing import draw
+        from dpbandits.simulation.drawing import draw_trace
 
-        return draw(self, ax, label, bounds)
+        return draw_trace(self, ax, label, bounds)
 
     def save(self, path: str | Path) -> None:
         """Write a Parquet file (.parquet) with the settings, the seed and the version inside."""
-        from dpbandits.simulation.files import save
+        from dpbandits.simulation.files import save_trace
 
-        save(self, path)
+        save_trace(self, path)
 
     @classmethod
     def load(cls, path: str | Path, *, arms: object = None) -> Trace:

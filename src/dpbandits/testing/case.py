@@ -17,7 +17,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.simulation import compiled, loop
 from dpbandits.types import Integers, Rng
 
-__all__ = ["ROUNDS", "Case", "Law", "Player", "play", "player", "same_memory", "streams"]
+__all__ = ["ROUNDS", "Case", "Law", "PolicyPlayer", "generators", "play_policy", "player", "same_memory"]
 
 ROUNDS = 1500
 
@@ -52,16 +52,18 @@ class Case:
 Law = Callable[[Case], None]
 
 
-def streams(*seed: int, count: int = 3) -> tuple[Rng, ...]:
+def generators(*seed: int, count: int = 3) -> tuple[Rng, ...]:
     """This many independent generators."""
     return tuple(np.random.default_rng([*seed, stream]) for stream in range(count))
 
 
 #: Plays a policy on an environment, with checkpoints and generators, and returns the pulls.
-Player = Callable[[Policy, Any, Integers, tuple[Rng, ...]], Integers]
+PolicyPlayer = Callable[[Policy, Any, Integers, tuple[Rng, ...]], Integers]
 
 
-def player(policy: Policy, environment: Any, *, skipping: bool = True, bulk: bool = True, quick: bool = True) -> Player:
+def player(
+    policy: Policy, environment: Any, *, skipping: bool = True, bulk: bool = True, quick: bool = True
+) -> PolicyPlayer:
     """A function that plays policies and environments of these classes many times.
 
     It returns the pulls, (marks, arms); a run's memory stays in the policy. ``skipping`` lets the agent prove how long
@@ -83,7 +85,7 @@ def player(policy: Policy, environment: Any, *, skipping: bool = True, bulk: boo
     return played
 
 
-def play(policy: Policy, environment: Any, marks: Integers, random: tuple[Rng, ...], **how: bool) -> Integers:
+def play_policy(policy: Policy, environment: Any, marks: Integers, random: tuple[Rng, ...], **how: bool) -> Integers:
     """Play once, as ``player`` does."""
     return player(policy, environment, **how)(policy, environment, marks, random)
 

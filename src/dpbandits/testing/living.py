@@ -21,7 +21,7 @@ from dpbandits.protocols import FOR_EVER
 from dpbandits.session import Session
 from dpbandits.simulation import loop
 from dpbandits.simulation.delayed import play_delayed, room
-from dpbandits.testing.case import ROUNDS, Case, same_memory, streams
+from dpbandits.testing.case import ROUNDS, Case, generators, same_memory
 from dpbandits.types import Rng
 
 DELAYED_ROUNDS = 400
@@ -67,13 +67,13 @@ def delayed_simulation_is_the_live_run(case: Case) -> None:
     desk = Desk.start(policy.arms, by_stint=policy.curator.by_stint, window=WINDOW)
     curator, agent = policy.curator, policy.agent
     releases = seen(policy, curator, desk)
-    rewards, noise, choices, delays = streams(11, count=4)
+    rewards, noise, choices, delays = generators(11, count=4)
     given = (desk, delay, LOSS, room(DELAYED_ROUNDS), marks, pulls)
     play_delayed(environment, releases, curator, agent, *given, rewards, noise, choices, delays)
     arms = np.argmax(np.diff(pulls, axis=0, prepend=0), axis=1)
 
     live = Live(case.policy(), window=WINDOW)
-    rewards, noise, choices, delays = streams(11, count=4)
+    rewards, noise, choices, delays = generators(11, count=4)
     coming: list[tuple[float, int, float, float]] = []
     for t in range(1, DELAYED_ROUNDS + 1):
         for time, number, response, level in sorted(event for event in coming if event[0] < t):
@@ -191,7 +191,7 @@ def open_decisions_survive_a_freeze(case: Case) -> None:
     thawed.thaw(live.freeze())
     runs = []
     for run in (live, thawed):
-        noise, choices = streams(13, count=2)
+        noise, choices = generators(13, count=2)
         for one in reversed(waiting):
             run.receive(one.number, 1.0, 1.0, 101.0, noise)
         runs.append([run.decide(102.0, noise, choices).arm for _ in range(5)])
@@ -207,9 +207,9 @@ def pauses_make_no_stint_longer(case: Case) -> None:
     """
     if not _can_pause(case):
         return
-    paused, (noise, choices) = Live(case.policy(), window=WINDOW), streams(14, count=2)
+    paused, (noise, choices) = Live(case.policy(), window=WINDOW), generators(14, count=2)
     longest = max(asked for _, asked in _with_pauses(paused, noise, choices) if asked < FOR_EVER)
-    live, (noise, choices), most = Live(case.policy()), streams(15, count=2), 0
+    live, (noise, choices), most = Live(case.policy()), generators(15, count=2), 0
     for t in range(ROUNDS):
         pulls = list(live.pulls)
         decision = live.decide(float(t), noise, choices)
@@ -226,11 +226,11 @@ def a_run_with_pauses_survives_a_freeze(case: Case) -> None:
     if not _can_pause(case):
         return
     live = Live(case.policy(), window=WINDOW)
-    _with_pauses(live, *streams(14, count=2))
+    _with_pauses(live, *generators(14, count=2))
     assert live.paused, "no arm is paused"
     thawed = Live(case.policy(), window=WINDOW)
     thawed.thaw(live.freeze())
-    runs = [_with_pauses(run, *streams(16, count=2)) for run in (live, thawed)]
+    runs = [_with_pauses(run, *generators(16, count=2)) for run in (live, thawed)]
     assert runs[0] == runs[1], "a thawed run chooses otherwise"
     assert live.freeze() == thawed.freeze(), "a thawed run remembers other things"
 
@@ -321,7 +321,7 @@ def _begun(case: Case, **more: Any) -> tuple[Live, tuple[Rng, ...]]:
     """A live run that has seen some rounds."""
     short = lookup.traits(case.factory).short
     live, environment = Live(case.policy(**short), **more), case.environment()
-    rewards, noise, choices = streams(12)
+    rewards, noise, choices = generators(12)
     for t in range(SOME):
         decision = live.decide(float(t), noise, choices)
         level = float(environment.population.level(rewards))

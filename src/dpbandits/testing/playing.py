@@ -15,7 +15,7 @@ from dpbandits.parts import arrays, copied
 from dpbandits.policies import lookup
 from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.loop import play_stint
-from dpbandits.testing.case import ROUNDS, Case, play, player, same_memory, streams
+from dpbandits.testing.case import ROUNDS, Case, generators, play_policy, player, same_memory
 
 RUNS = 300
 ALPHA = 1e-6  # probability with which a statistical law refuses a correct policy
@@ -28,8 +28,8 @@ def compiled_run_is_the_python_run(case: Case) -> None:
         one, two = case.policy(), case.policy()
         ends = []
         for quick, policy in ((False, one), (True, two)):
-            random = streams(1)
-            pulls = play(policy, case.environment(), np.array([7, ROUNDS]), random, bulk=bulk, quick=quick)
+            random = generators(1)
+            pulls = play_policy(policy, case.environment(), np.array([7, ROUNDS]), random, bulk=bulk, quick=quick)
             ends.append((pulls.tolist(), [rng.bit_generator.state for rng in random]))
         assert ends[0] == ends[1], f"the compiled run differs (bulk={bulk})"
         for left, right in ((one.agent, two.agent), (one.curator, two.curator)):
@@ -44,7 +44,7 @@ def stints_are_what_asking_every_round_gives(case: Case) -> None:
     environment = case.environment()
     players = [player(policy, environment, skipping=skipping, bulk=False) for skipping in (True, False)]
     for seed in range(3):
-        one, two = (played(policy.fresh(), environment, EVERY_ROUND, streams(seed)) for played in players)
+        one, two = (played(policy.fresh(), environment, EVERY_ROUND, generators(seed)) for played in players)
         assert np.array_equal(one, two), "a choice that was said to stand would have been another"
 
 
@@ -59,7 +59,7 @@ def bulk_draws_of_sure_rewards_are_what_asking_every_round_gives(case: Case) -> 
     sure = case.environment(",".join("10"[arm % 2] for arm in range(policy.arms)))
     players = [player(policy, sure, skipping=quick, bulk=quick) for quick in (False, True)]
     for seed in range(20):
-        one, two = (played(policy.fresh(), sure, EVERY_ROUND, streams(seed)) for played in players)
+        one, two = (played(policy.fresh(), sure, EVERY_ROUND, generators(seed)) for played in players)
         assert np.array_equal(one, two), f"bulk draws choose otherwise (seed {seed})"
 
 
@@ -68,7 +68,7 @@ def bulk_draws_have_the_law_of_single_ones(case: Case) -> None:
     policy, environment, samples = case.policy(), case.environment(), []
     for bulk in (False, True):
         played, marks = player(policy, environment, bulk=bulk), np.array([ROUNDS])
-        runs = [played(policy.fresh(), environment, marks, streams(run, int(bulk))) for run in range(RUNS)]
+        runs = [played(policy.fresh(), environment, marks, generators(run, int(bulk))) for run in range(RUNS)]
         samples.append([int(pulls[0, 0]) for pulls in runs])
     found = ks_2samp(samples[0], samples[1], method="asymp")
     assert found.pvalue >= ALPHA, f"the two distributions are at distance {found.statistic:.3f}"
@@ -76,7 +76,7 @@ def bulk_draws_have_the_law_of_single_ones(case: Case) -> None:
 
 def choices_are_in_range(case: Case) -> None:
     """Arms exist, stints last at least a round, and lines are numbers."""
-    policy, environment, random = case.policy(), case.environment(), streams(6)
+    policy, environment, random = case.policy(), case.environment(), generators(6)
     checked, t = _Checked(policy.agent), 0
     while t < ROUNDS:
         t += play_stint(environment, OneByOne(policy.curator), checked, t + 1, ROUNDS - t, *random)[1]
@@ -111,7 +111,7 @@ def two_starts_share_no_memory(case: Case) -> None:
 def reading_a_release_changes_nothing(case: Case) -> None:
     """A release read twice is the same release, and reading leaves no trace."""
     policy = case.policy()
-    play(policy, case.environment(), np.array([500]), streams(7), quick=False)
+    play_policy(policy, case.environment(), np.array([500]), generators(7), quick=False)
     curator, before = policy.curator, copied(policy.curator)
     for arm in range(policy.arms):
         if curator.ready(arm, 1.0):

@@ -17,14 +17,14 @@ from dpbandits.audit.reading import Looks
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.subjects import claim_of
 from dpbandits.audit.verdict import Verdict
-from dpbandits.audit.witness import looks
+from dpbandits.audit.witness import different_action
 from dpbandits.formats import plural
 from dpbandits.parts import copied
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 from dpbandits.privacy.ledger import Ledger, LedgerError
 from dpbandits.privacy.users import ONE_USER
-from dpbandits.testing.case import Case, play, streams
+from dpbandits.testing.case import Case, generators, play_policy
 
 LEDGER_ROUNDS, RARE_ROUNDS = 64, 400  # where the claim has a delta, releases are rare
 ALPHA = 1e-6  # probability with which the statistical law refuses a correct policy
@@ -45,7 +45,7 @@ def agent_is_blind_to_raw_fields(case: Case) -> None:
         pass  # it is played
     rng = np.random.default_rng(5)
     for rounds in (3, 17, 60, 300):
-        play(policy, case.environment(), np.array([rounds]), streams(4), quick=False)
+        play_policy(policy, case.environment(), np.array([rounds]), generators(4), quick=False)
         told = _told(policy, policy.curator, rounds)
         for _ in range(4):
             changed: Any = copied(policy.curator)
@@ -54,7 +54,7 @@ def agent_is_blind_to_raw_fields(case: Case) -> None:
                     array[...] = (array + rng.integers(1, 50, array.shape)) % (10 ** rng.integers(1, 7))
             assert told == _told(policy, changed, rounds), "the agent looks at raw fields"
         policy = case.policy()
-    seen = looks(policy)
+    seen = different_action(policy)
     assert seen is None, f"the agent depends on rewards beside what is released: {seen}"
 
 

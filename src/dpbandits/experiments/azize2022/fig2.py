@@ -17,7 +17,7 @@ from dpbandits.experiments.claims import (
     between,
     mean,
     orderings,
-    ratio,
+    quotient,
     regret,
     within,
 )
@@ -114,12 +114,12 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     pairs["AdaP-UCB, DP-UCB"] = (final["adap-ucb"], final["private-ucb"])
     ours = {name: LABELS[name] for name in ("adap-klucb", "adap-ucb")}
     readings = [
-        within(ratio(final[rival], final[name]), CLAIMED_FACTOR, ABOUT, f"{reading}, {label}")
+        within(quotient(final[rival], final[name]), CLAIMED_FACTOR, ABOUT, f"{reading}, {label}")
         for rival, reading in READINGS.items()
         for name, label in ours.items()
     ]
     elimination = [
-        within(ratio(final["dp-se"], final[name]), CLAIMED_FACTOR, ABOUT, label) for name, label in ours.items()
+        within(quotient(final["dp-se"], final[name]), CLAIMED_FACTOR, ABOUT, label) for name, label in ours.items()
     ]
     return [
         orderings(LOWEST, pairs),

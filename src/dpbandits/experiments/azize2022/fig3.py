@@ -15,7 +15,7 @@ from dpbandits.experiments.claims import (
     Claim,
     Finding,
     below,
-    ratio,
+    quotient,
     regret,
     within,
 )
@@ -68,7 +68,7 @@ def cells(scale: str) -> dict[str, Cell]:
 def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     """The verdicts."""
     final = {name: regret(trace) for name, trace in traces.items()}
-    flat = ratio(final["0.3"], final["10"])
+    flat = quotient(final["0.3"], final["10"])
     curve = "; ".join(f"{name}: {final[name].value:.0f}" for name in ("0.3", "0.5", "1", "2", "5", "10"))
     edge = _edge()
     return [

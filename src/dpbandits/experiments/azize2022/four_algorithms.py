@@ -8,7 +8,7 @@ from typing import NamedTuple
 from dpbandits.experiments import theorems
 from dpbandits.experiments.azize2022.fig2 import LABELS, ORDER, cell
 from dpbandits.experiments.cells import Cell
-from dpbandits.experiments.claims import Claim, Finding, orderings, ratio, regret, within
+from dpbandits.experiments.claims import Claim, Finding, orderings, quotient, regret, within
 from dpbandits.experiments.panels import Panel, regrets
 from dpbandits.simulation import Trace
 
@@ -101,7 +101,7 @@ def _score(of: FourAlgorithms, traces: Mapping[str, Trace]) -> list[Finding]:
         if rival != "adap-klucb"
     }
     dependence = {LABELS[policy]: (final[f"{policy}:1"], final[f"{policy}:0.1"]) for policy in EPSILON_DEPENDENT}
-    spread = ratio(final["dp-se:0.1"], final["dp-se:1"])
+    spread = quotient(final["dp-se:0.1"], final["dp-se:1"])
     ours = f"{spread}; " + ", ".join(f"{e:g}: {final[f'dp-se:{e:g}'].value:.0f}" for e in EPSILONS)
     return [
         orderings(lowest, rivals),
@@ -109,7 +109,7 @@ def _score(of: FourAlgorithms, traces: Mapping[str, Trace]) -> list[Finding]:
         same.finding(within(spread, 1.0, SAME_WITHIN)._replace(ours=ours)),
         similar.finding(
             *(
-                within(ratio(final[f"adap-ucb:{e:g}"], final[f"adap-klucb:{e:g}"]), 1.0, SIMILAR, f"ε = {e:g}")
+                within(quotient(final[f"adap-ucb:{e:g}"], final[f"adap-klucb:{e:g}"]), 1.0, SIMILAR, f"ε = {e:g}")
                 for e in EPSILONS
             )
         ),

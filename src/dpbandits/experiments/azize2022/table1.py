@@ -11,7 +11,7 @@ import numpy as np
 from dpbandits.bounds import Problem, theorems
 from dpbandits.experiments.azize2022.fig2 import ARMS, EPSILON, HORIZON, LABELS, MEANS, cell
 from dpbandits.experiments.cells import Cell
-from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, Claim, Finding, Part, regret
+from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, Claim, ClaimPart, Finding, regret
 from dpbandits.experiments.panels import Table
 from dpbandits.policies import lookup
 from dpbandits.simulation import Simulation, Trace
@@ -111,7 +111,7 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
         counts = [releases(name, horizon) for horizon in DECADES]
         slow = all(b - a <= most for a, b in pairwise(counts))
         ours = ", ".join(map(str, counts))
-        released.append(Part(LABELS[name], REPRODUCED if slow else NOT_REPRODUCED, ours))
+        released.append(ClaimPart(LABELS[name], REPRODUCED if slow else NOT_REPRODUCED, ours))
     return [
         ANYTIME.finding(*_printed(anytime, ANYTIME_PRINTED)),
         FORGETS.finding(*_printed(forgets, FORGETS_PRINTED)),
@@ -119,10 +119,10 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     ]
 
 
-def _printed(is_so: Callable[[str], bool], printed: Mapping[str, bool]) -> list[Part]:
+def _printed(is_so: Callable[[str], bool], printed: Mapping[str, bool]) -> list[ClaimPart]:
     """Whether each algorithm is what the table says."""
     return [
-        Part(label, REPRODUCED if is_so(name) == printed[name] else NOT_REPRODUCED, "yes" if is_so(name) else "no")
+        ClaimPart(label, REPRODUCED if is_so(name) == printed[name] else NOT_REPRODUCED, "yes" if is_so(name) else "no")
         for name, label in LABELS.items()
     ]
 

@@ -11,7 +11,7 @@ from dpbandits.errors import MissingExtraError
 from dpbandits.experiments.azize2022.fig2 import HORIZON, MEANS
 from dpbandits.experiments.azize2022.four_algorithms import EPSILONS
 from dpbandits.experiments.cells import Cell
-from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, Claim, Finding, Part
+from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, Claim, ClaimPart, Finding
 from dpbandits.experiments.panels import Table
 from dpbandits.simulation import Trace
 
@@ -112,7 +112,7 @@ def _dimension() -> Finding:
     for corrected in (False, True):
         two, four = (_linear_edge(dimension, corrected) for dimension in (2, 4))
         verdict = REPRODUCED if four < two * (1 - 1e-6) else NOT_REPRODUCED
-        parts.append(Part("corrected" if corrected else "printed", verdict, f"{two:.4g} and {four:.4g}"))
+        parts.append(ClaimPart("corrected" if corrected else "printed", verdict, f"{two:.4g} and {four:.4g}"))
     return DIMENSION.finding(*parts)
 
 
@@ -124,7 +124,7 @@ def _bernoulli() -> Finding:
         equal = all(math.isclose(problem.tv_gap(arm), gap, rel_tol=1e-6) for arm, gap in gaps.items())
         least = min(problem.kl_gap(arm) / (2 * gap * gap) for arm, gap in gaps.items())
         text = f"t {'is' if equal else 'is not'} the gap, d is at least {least:.4g} times 2 gap^2"
-        parts.append(Part(name.upper(), REPRODUCED if equal and least >= 1 else NOT_REPRODUCED, text))
+        parts.append(ClaimPart(name.upper(), REPRODUCED if equal and least >= 1 else NOT_REPRODUCED, text))
     return BERNOULLI.finding(*parts)
 
 
@@ -159,8 +159,8 @@ def _example() -> Finding:
     at, free = (_printed(EXAMPLE_ARMS, EXAMPLE_HORIZON, epsilon) for epsilon in (0.05, 1e6))
     exact = edge(lambda epsilon: _printed(EXAMPLE_ARMS, EXAMPLE_HORIZON, epsilon))
     return EXAMPLE.finding(
-        Part("threshold", REPRODUCED if f"{stated:.1g}" == "0.05" else NOT_REPRODUCED, f"{stated:.4f}"),
-        Part("bound", REPRODUCED if at == free else NOT_REPRODUCED, f"{at:.1f} at 0.05, {free:.1f} without"),
+        ClaimPart("threshold", REPRODUCED if f"{stated:.1g}" == "0.05" else NOT_REPRODUCED, f"{stated:.4f}"),
+        ClaimPart("bound", REPRODUCED if at == free else NOT_REPRODUCED, f"{at:.1f} at 0.05, {free:.1f} without"),
         explanation=f"It is so from {exact:.4f} on.",
     )
 
@@ -174,8 +174,10 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     higher = REPRODUCED if (private or 0.0) > (large or 0.0) else NOT_REPRODUCED
     return [
         FREE.finding(
-            Part("above", REPRODUCED if small == large else NOT_REPRODUCED, f"{small:.1f} at 0.1, {large:.1f} at 1"),
-            Part("below", higher, f"{private:.1f} at {meet / 10:.2g}"),
+            ClaimPart(
+                "above", REPRODUCED if small == large else NOT_REPRODUCED, f"{small:.1f} at 0.1, {large:.1f} at 1"
+            ),
+            ClaimPart("below", higher, f"{private:.1f} at {meet / 10:.2g}"),
         ),
         _equal(THRESHOLD, meet, 131 / 27 * math.sqrt((arms - 1) / HORIZON)),
         _example(),

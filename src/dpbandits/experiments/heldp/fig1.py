@@ -12,15 +12,15 @@ from dpbandits.experiments.claims import (
     NOT_REPRODUCED,
     REPRODUCED,
     Claim,
+    ClaimPart,
     Estimate,
     Finding,
-    Part,
     at_most,
     below,
-    growth,
+    growth_exponent,
     only_in_full,
     orderings,
-    ratio,
+    quotient,
     regret,
     within,
 )
@@ -42,7 +42,7 @@ from dpbandits.experiments.twenty_arms import (
     RUNS,
     SWEEP,
     TOLERANCE,
-    grown,
+    grown_ratios,
     near_limits,
 )
 from dpbandits.simulation import Trace
@@ -234,7 +234,7 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     final = {name: regret(trace) for name, trace in traces.items()}
     full, ucb, printed = HORIZON[scale] == HORIZON["paper"], final["mixed:ucb1"], _printed(traces)
     ratios = {
-        f"{k.upper()}, ε = {e:g}": (ratio(final[f"mixed:{k}:{e:g}"], ucb), most) for (k, e), most in LIMITS.items()
+        f"{k.upper()}, ε = {e:g}": (quotient(final[f"mixed:{k}:{e:g}"], ucb), most) for (k, e), most in LIMITS.items()
     }
     return [
         *(
@@ -248,10 +248,10 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
             CLOSE.finding(*(within(*ratios[f"{kind}, ε = 2"], CLOSE_WITHIN, kind) for kind in "BL")),
             full,
         ),
-        GROWN.finding(*grown(ratios)),
+        GROWN.finding(*grown_ratios(ratios)),
         only_in_full(NEAR.finding(*near_limits(ratios)), full),
         orderings(GROWS, _steps(final)),
-        orderings(SLOWER, _steps({name: growth(trace) for name, trace in traces.items()})),
+        orderings(SLOWER, _steps({name: growth_exponent(trace) for name, trace in traces.items()})),
         _converges(traces),
         orderings(TOO_SMALL, _worst(final, DISCRETE, 0.2)),
         orderings(TOO_LARGE, _worst(final, NORMAL, 2.0)),
@@ -294,7 +294,7 @@ def _worst(final: Mapping[str, Estimate], levels: str, bad: float) -> dict[str, 
 
 
 def _converges(traces: Mapping[str, Trace]) -> Finding:
-    exponents = {name: growth(trace) for name, trace in traces.items() if name.split(":")[0] in THRESHOLDS}
+    exponents = {name: growth_exponent(trace) for name, trace in traces.items() if name.split(":")[0] in THRESHOLDS}
     linear = Estimate(1.0, 0.0)
     ordered = sorted(exponents.items(), key=lambda item: -item[1].value)
     return CONVERGES.finding(*(below(name, value, linear)._replace(ours=str(value)) for name, value in ordered))
@@ -305,7 +305,7 @@ def _silent() -> Finding:
     for text in THRESHOLDS:
         share = 1.0 - parse_levels(text).accepted(0.0, strictly=True)
         verdict = REPRODUCED if abs(share - 0.2) <= 0.005 else NOT_REPRODUCED
-        comparisons.append(Part(text, verdict, f"{100 * share:.1f} %"))
+        comparisons.append(ClaimPart(text, verdict, f"{100 * share:.1f} %"))
     return SILENT.finding(*comparisons)
 
 

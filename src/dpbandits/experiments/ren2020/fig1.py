@@ -14,10 +14,10 @@ from dpbandits.experiments.claims import (
     Finding,
     at_most,
     difference,
-    growth,
+    growth_exponent,
     only_in_full,
     orderings,
-    ratio,
+    quotient,
     regret,
     within,
 )
@@ -39,7 +39,7 @@ from dpbandits.experiments.twenty_arms import (
     RUNS,
     SWEEP,
     TOLERANCE,
-    grown,
+    grown_ratios,
     near_limits,
 )
 from dpbandits.simulation import Trace
@@ -196,7 +196,7 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     full, ucb = HORIZON[scale] == HORIZON["paper"], regret(traces["ucb1"])
     final = {name: regret(trace) for name, trace in traces.items()}
     printed = _printed(traces)
-    limited = {f"{k.upper()}, ε = {e:g}": (ratio(final[f"{k}:{e:g}"], ucb), most) for (k, e), most in LIMITS.items()}
+    limited = {f"{k.upper()}, ε = {e:g}": (quotient(final[f"{k}:{e:g}"], ucb), most) for (k, e), most in LIMITS.items()}
     apart = {epsilon: difference(final[f"l:{epsilon:g}"], final[f"b:{epsilon:g}"]) for epsilon in SWEEP}
     return [
         B_OVER_UCB.finding(printed["B, 1.6"].judged("", full)),
@@ -204,7 +204,7 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
         one_horizon(TOGETHER, printed, full),
         orderings(BETWEEN, {"UCB, B": (ucb, final["b:2"]), "B, L": (final["b:2"], final["l:2"])}),
         at_most(LIMITED, limited),
-        GROWN.finding(*grown(limited)),
+        GROWN.finding(*grown_ratios(limited)),
         only_in_full(NEAR.finding(*near_limits(limited)), full),
         orderings(BETTER, {f"ε = {e:g}": (final[f"b:{e:g}"], final[f"l:{e:g}"]) for e in SWEEP}),
         only_in_full(
@@ -212,10 +212,10 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
             full,
         ),
         orderings(GROWS, _steps(final)),
-        orderings(SLOWER, _steps({name: growth(trace) for name, trace in traces.items()})),
+        orderings(SLOWER, _steps({name: growth_exponent(trace) for name, trace in traces.items()})),
         _alike(final),
         APPROACHES.finding(
-            *(within(ratio(final[f"{kind}:{NO_PRIVACY:g}"], ucb), 1.0, SIMILAR, NAMES[kind]) for kind in NAMES)
+            *(within(quotient(final[f"{kind}:{NO_PRIVACY:g}"], ucb), 1.0, SIMILAR, NAMES[kind]) for kind in NAMES)
         ),
         _theorems(traces),
     ]
@@ -230,7 +230,7 @@ def _theorems(traces: Mapping[str, Trace]) -> Finding:
 
 def _alike(final: Mapping[str, Estimate]) -> Finding:
     names = ("ucb1", "b:2", "l:2", "b:0.2", "l:0.2")
-    return ALIKE.finding(*(within(ratio(final[f"mixed:{name}"], final[name]), 1.0, SIMILAR, name) for name in names))
+    return ALIKE.finding(*(within(quotient(final[f"mixed:{name}"], final[name]), 1.0, SIMILAR, name) for name in names))
 
 
 def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:

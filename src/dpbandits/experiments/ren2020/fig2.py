@@ -6,7 +6,16 @@ from collections.abc import Mapping
 
 from dpbandits.experiments import theorems
 from dpbandits.experiments.cells import Cell
-from dpbandits.experiments.claims import Claim, Finding, at_most, growth, only_in_full, ratio, regret, within
+from dpbandits.experiments.claims import (
+    Claim,
+    Finding,
+    at_most,
+    growth_exponent,
+    only_in_full,
+    quotient,
+    regret,
+    within,
+)
 from dpbandits.experiments.panels import Panel, regrets, title_of
 from dpbandits.experiments.printed import Printed, one_horizon, ratio_panel
 from dpbandits.experiments.twenty_arms import BERNOULLI, HORIZON, MEASURED, ONE_HORIZON, TOLERANCE
@@ -98,7 +107,8 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
         BS_OVER_UCB.finding(printed["BS, 10"].judged("", full)),
         one_horizon(TOGETHER, printed, full),
         at_most(
-            LIMITED, {kind.upper(): (ratio(regret(traces[f"{kind}:0.5"]), ucb), most) for kind, most in LIMITS.items()}
+            LIMITED,
+            {kind.upper(): (quotient(regret(traces[f"{kind}:0.5"]), ucb), most) for kind, most in LIMITS.items()},
         ),
         only_in_full(_alike(traces), full),
         THEOREMS.finding(
@@ -114,12 +124,12 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
 def _alike(traces: Mapping[str, Trace]) -> Finding:
     both = []
     for kind in NAMES:
-        normal = ratio(regret(traces[f"{kind}:0.5"]), regret(traces["ucb1"]))
-        bounded = ratio(regret(traces[f"bounded:{kind}"]), regret(traces["bounded:ucb1"]))
-        both.append(within(ratio(normal, bounded), 1.0, SIMILAR, kind.upper()))
+        normal = quotient(regret(traces[f"{kind}:0.5"]), regret(traces["ucb1"]))
+        bounded = quotient(regret(traces[f"bounded:{kind}"]), regret(traces["bounded:ucb1"]))
+        both.append(within(quotient(normal, bounded), 1.0, SIMILAR, kind.upper()))
     cells = {"UCB1": "ucb1", "LS": "ls:0.5", "BS": "bs:0.5", "L on Bernoulli arms": "bounded:ls"}
     cells["B on Bernoulli arms"] = "bounded:bs"
-    exponents = ", ".join(f"{label} {growth(traces[name]).value:.2f}" for label, name in cells.items())
+    exponents = ", ".join(f"{label} {growth_exponent(traces[name]).value:.2f}" for label, name in cells.items())
     return ALIKE.finding(*both, explanation=f"Exponents of regret in t over the last decade of rounds: {exponents}.")
 
 

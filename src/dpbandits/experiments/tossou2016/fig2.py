@@ -16,13 +16,13 @@ from dpbandits.experiments.claims import (
     REPRODUCED,
     UNDECIDED,
     Claim,
+    ClaimPart,
     Estimate,
     Finding,
-    Part,
     below,
     mean,
     orderings,
-    ratio,
+    quotient,
     regret,
     upper_end,
 )
@@ -244,7 +244,7 @@ def _parallel(traces: Mapping[str, Trace]) -> Finding:
             verdict, lacks = NOT_REPRODUCED, ""
         else:
             verdict, lacks = UNDECIDED, "More runs are needed: rare runs decide the mean."
-        comparisons.append(Part(f"({letter})", verdict, text, lacks))
+        comparisons.append(ClaimPart(f"({letter})", verdict, text, lacks))
     return PARALLEL.finding(*comparisons)
 
 
@@ -262,7 +262,7 @@ def _parallel_median(traces: Mapping[str, Trace]) -> Finding:
         ucb, least, most = _median(_late(traces[f"{letter}:ucb1"]))
         text = f"{middle - ucb:,.3g} ({low - most:,.3g} to {high - least:,.3g}), UCB's own {ucb:,.3g}"
         verdict = REPRODUCED if high - least <= ucb else NOT_REPRODUCED if low - most > ucb else UNDECIDED
-        comparisons.append(Part(f"({letter})", verdict, text, "More runs are needed."))
+        comparisons.append(ClaimPart(f"({letter})", verdict, text, "More runs are needed."))
     return PARALLEL_MEDIAN.finding(*comparisons)
 
 
@@ -270,12 +270,12 @@ def _catches(traces: Mapping[str, Trace]) -> Finding:
     comparisons = []
     for letter in PANELS:
         bound, ucb = traces[f"{letter}:bound"], traces[f"{letter}:ucb"]
-        then = ratio(regret(bound, HORIZON // 10), regret(ucb, HORIZON // 10))
-        comparisons.append(below(f"({letter})", ratio(regret(bound), regret(ucb)), then))
+        then = quotient(regret(bound, HORIZON // 10), regret(ucb, HORIZON // 10))
+        comparisons.append(below(f"({letter})", quotient(regret(bound), regret(ucb)), then))
     return CATCHES.finding(*comparisons)
 
 
-def _consistent(traces: Mapping[str, Trace], letter: str, name: str) -> Part:
+def _consistent(traces: Mapping[str, Trace], letter: str, name: str) -> ClaimPart:
     final = traces[f"{letter}:many:{name}"].final_regret
     n, far = final.size, int(np.sum(final > final.min() + PRINTED_RANGE))
     low = float(betaincinv(far, n - far + 1, ERROR_RATE / 2)) if far else 0.0
@@ -283,7 +283,7 @@ def _consistent(traces: Mapping[str, Trace], letter: str, name: str) -> Part:
     chance, least, most = ((1 - share) ** PRINTED_RUNS for share in (far / n, high, low))
     verdict = REPRODUCED if least > 0.5 else NOT_REPRODUCED if most < 0.5 else UNDECIDED
     text = f"a chance of {100 * chance:.0f} % ({100 * least:.0f} to {100 * most:.0f} %)"
-    return Part(f"({letter}) {name}", verdict, text, "This depends on the runs: about even, or too few runs.")
+    return ClaimPart(f"({letter}) {name}", verdict, text, "This depends on the runs: about even, or too few runs.")
 
 
 def _private_ucb_range(traces: Mapping[str, Trace]) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from dpbandits.experiments.cells import Cell
-from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, Claim, Finding, Part
+from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, Claim, ClaimPart, Finding
 from dpbandits.experiments.panels import Table
 from dpbandits.privacy.interval_accounting import corollary_3_1, release_counts, schedule_cost
 from dpbandits.privacy.release_points import interval_rate
@@ -89,8 +89,8 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     return [INTERVALS.finding(*intervals), PRIVATE.finding(*costs), INVERTED.finding(*inverted), NOISE.finding(*noise)]
 
 
-def _part(name: str, holds: bool, ours: str) -> Part:
-    return Part(name, REPRODUCED if holds else NOT_REPRODUCED, ours)
+def _part(name: str, holds: bool, ours: str) -> ClaimPart:
+    return ClaimPart(name, REPRODUCED if holds else NOT_REPRODUCED, ours)
 
 
 def _growth(v: float) -> str:
