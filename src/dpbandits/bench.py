@@ -26,6 +26,7 @@ from dpbandits.types import Floats, Rng
 ARMS = "@ren2020-bernoulli"
 CLICKS = "0.036,0.03,0.03,0.03,0.03"
 LEVELS = parse_levels("choice(0,0.2,1,2,100)")
+MANY_LEVELS = 24  # of users, from 1/4 to 6
 SKIPPING = ("ucb1", "ldp-ucb-b")  # one for each curator that draws in bulk
 
 
@@ -91,6 +92,7 @@ def measure(*, quick: bool = False, progress: Callable[[int, int], None] | None 
         *(lambda pair=pair: _beside(pair[0], pair[1], horizon) for pair in _with_relatives()),
         *(lambda name=name: _delayed(name, horizon // 100) for name in ("ldp-ucb-b", "adap-ucb")),
         *(lambda name=name: _live(name, 500 if quick else 5000) for name in _local()),
+        *(lambda name=name: _live(name, 500 if quick else 5000, MANY_LEVELS) for name in _with_levels()),
         lambda: _river(2_000 if quick else 20_000),
         lambda: _memory(horizon),
         _start,
@@ -103,6 +105,10 @@ def measure(*, quick: bool = False, progress: Callable[[int, int], None] | None 
 
 def _local() -> list[str]:
     return [name for name in lookup.names() if lookup.sample(name).guarantee.trust == "local"]
+
+
+def _with_levels() -> list[str]:
+    return [name for name in lookup.names() if lookup.traits(name).levels is not None]
 
 
 def _environment(name: str, arms: str) -> Bernoulli | Mixed:
@@ -222,22 +228,25 @@ def _delayed(name: str, horizon: int) -> Iterator[Row]:
     yield Row(case, f"{rate / 1e6:.1f} M rounds/s", ">= 1 M rounds/s", rate >= 1e6)
 
 
-def _live(name: str, rounds: int) -> Iterator[Row]:
+def _live(name: str, rounds: int, levels: int = 1) -> Iterator[Row]:
     """A session of 5 arms in plain Python: ask, the device's response with exact noise, tell.
 
+    All arms pay the same, so that no arm is known to be the best one, and likelihoods must be computed in every round.
     Processor time is measured, in which other work on the machine does not count.
     """
-    levels = lookup.traits(name).levels is not None
     session = Session(lookup.sample(name, arms=5))
-    device = session.device(level="1" if levels else None)
+    own = lookup.traits(name).levels is not None
+    each = [f"{k}/4" for k in range(1, levels + 1)] if levels > 1 else ["1" if own else None]
+    devices = [session.device(level=level) for level in each]
     times = []
     for _ in range(5):
         started = time.process_time()
         for number in range(rounds):
             decision = session.ask()
-            session.tell(decision, device.respond(decision, number % 2))
+            session.tell(decision, devices[number // 2 % levels].respond(decision, number % 2))
         times.append((time.process_time() - started) / rounds)
-    case = f"{name}, live: a decision and its response, exact noise"
+    users = f", users with {levels} levels" if levels > 1 else ""
+    case = f"{name}, live: a decision and its response, exact noise{users}"
     yield Row(case, f"{1e6 * min(times):.1f} us", "<= 20 us", min(times) <= 20e-6)
 
 
