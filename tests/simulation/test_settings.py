@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import pickle
+import shutil
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -179,6 +183,55 @@ def test_simulate_passes_every_setting_on(
     monkeypatch.setattr(driver, "simulate_all", lambda simulation, **how: played.append(simulation))
     simulate(policy, **{**COMMON, **given})
     assert getattr(played[0], name) == read
+
+
+NEW_FIELD = """
+    patience: Annotated[int, Setting(lambda value: int(value), "How long a user waits.", form="MINUTES")] = 5
+
+    @classmethod
+    def of(cls, policy"""
+USED = """
+import json, pathlib, sys
+import dpbandits as dp
+from dpbandits.experiments.comparison import read_comparison
+from dpbandits.simulation import Simulation
+from dpbandits.simulation.runs import result_key
+common = dict(arms="0.9,0.6", horizon=100)
+trace = dp.simulate("ucb1", **common, runs=1, engine="python", patience="7")
+assert trace.simulation.patience == 7 == Simulation.from_json(trace.simulation.to_json()).patience
+trace.save("trace.parquet")
+assert dp.Trace.load("trace.parquet").simulation.patience == 7
+one, two = (Simulation.of("ucb1", **common, patience=patience) for patience in (7, 8))
+assert len({result_key(one), result_key(two), result_key(Simulation.of("ucb1", **common))}) == 3
+pathlib.Path("some.toml").write_text('arms = "0.9,0.6"\\nhorizon = 100\\npatience = 7\\n[[policy]]\\nname = "ucb1"\\n')
+assert [cell.simulation.patience for cell in read_comparison(pathlib.Path("some.toml")).cells.values()] == [7]
+"""
+
+
+def test_a_new_setting_is_a_field_and_a_parameter(tmp_path: Path) -> None:
+    """In a copy of the package, these two lines are enough for JSON, traces, keys, TOML files and the command line."""
+    package = Path(driver.__file__).parents[1]
+    shutil.copytree(package, tmp_path / "dpbandits", ignore=shutil.ignore_patterns("__pycache__", "web"))
+    last = "    user_delta: float | str | None = None,\n"
+    for module, old, new in (
+        ("settings", "\n    @classmethod\n    def of(cls, policy", NEW_FIELD),
+        ("driver", last, last + "    patience: int | str = 5,\n"),
+    ):
+        path = tmp_path / "dpbandits" / "simulation" / f"{module}.py"
+        assert path.read_text().count(old) == 1
+        path.write_text(path.read_text().replace(old, new))
+    play = ["-m", "dpbandits", "simulate", "ucb1", "--arms", "0.9,0.6", "--horizon", "100", "--runs", "1"]
+    for words in (["-c", USED], [*play[:3], "--help"], [*play, "--engine", "python", "--patience", "7", "--json"]):
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert words[-1] != "--help" or "--patience MINUTES" in done.stdout
 
 
 def test_unknown_settings_are_refused_by_name() -> None:

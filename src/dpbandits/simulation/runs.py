@@ -20,12 +20,28 @@ from dpbandits.protocols import Stopping
 from dpbandits.simulation import delayed, loop
 from dpbandits.simulation.complaints import refused
 from dpbandits.simulation.reach import reach
-from dpbandits.simulation.settings import Simulation
+from dpbandits.simulation.settings import Simulation, settings
 from dpbandits.types import Integers, Rng
 
 __all__ = ["ENGINES", "Player", "Streams", "result_key", "streams"]
 
 ENGINES = ("compiled", "python")
+
+#: The settings that are seen in the parts of a run, or in its checkpoints. The key of a result names all others, so
+#: that a new setting is part of it.
+IN_PARTS = {
+    "arms",
+    "horizon",
+    "epsilon",
+    "options",
+    "levels",
+    "reward_range",
+    "checkpoints",
+    "delay",
+    "window",
+    "rewards_per_user",
+    "user_delta",
+}
 
 
 class Streams(NamedTuple):
@@ -144,9 +160,10 @@ def _named(simulation: Simulation, parts: tuple[Any, ...]) -> Integers | None:
 
 def result_key(simulation: Simulation) -> str:
     """A hash of all that decides the numbers of each run: the parts and their values, the code, and the versions."""
-    settings = (simulation.seed, simulation.arm_order, simulation.marks, simulation.loss)
+    others = tuple((name, str(getattr(simulation, name))) for name in settings() if name not in IN_PARTS)
     versions = (np.__version__, metadata.version("numba"), __version__)
-    found = reach((_loop(simulation), play_once, streams), values=(*_parts(simulation), *settings, *versions))
+    values = (*_parts(simulation), simulation.marks, *others, *versions)
+    found = reach((_loop(simulation), play_once, streams), values=values)
     if found.digest is None:
         unknown = ", ".join(found.unknown)
         raise InputError(

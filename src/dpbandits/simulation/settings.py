@@ -1,7 +1,9 @@
 """What decides the numbers of a simulation, as one value: read and checked once, written as JSON and read back.
 
-A new setting is a field of ``Simulation`` and a parameter of ``simulate``. The command line, TOML files, stored results
-and traces take it from the field: how it is read and written, and what it is for.
+A new setting is a field of ``Simulation``, and a parameter of ``simulate`` so that editors and type checkers know it.
+The command line, TOML files, stored results and traces take it from the field: how it is read and written, and what it
+is for. The parameters of ``simulate`` cannot be derived from the fields: they take more types than a field holds, and
+``typing.Unpack`` allows no further keywords, which are the options of the policy.
 """
 
 from __future__ import annotations
