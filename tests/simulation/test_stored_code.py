@@ -10,10 +10,13 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numba
 import pytest
-from played import one_for_each_curator
+from played import settings
 
 from dpbandits.errors import InputError
+from dpbandits.policies import lookup
+from dpbandits.simulation import Simulation, compiled, runs
 from dpbandits.simulation.reach import reach
 from dpbandits.simulation.store import KEEP_SECONDS, CodeStore
 
@@ -153,20 +156,56 @@ CodeStore.read = read_damaged
 def test_policies_are_right_on_a_store_in_which_everything_is_damaged_or_exchanged(tmp_path: Path) -> None:
     """Each entry, when it is first looked for, holds another entry, half of one, nothing, or parts of one.
 
-    One policy for each curator is compiled and stored again. That every policy's compiled run is its Python run is a
-    law of the conformance suite.
+    One policy for each damage is compiled and stored again. That every policy refuses such entries is the next test;
+    that every policy's compiled run is its Python run is a law of the conformance suite.
     """
-    names = one_for_each_curator()
-    halves = [(tmp_path / str(half), names[half::2]) for half in range(2)]
-    for folder, _ in halves:
-        folder.mkdir()
-    first = outcomes([start(folder, *names, first=DAMAGED) for folder, names in halves])
-    assert [counted["found"] for counted in first] == [0, 0]
-    again = outcomes([start(folder, *names) for folder, names in halves])
-    assert [(counted["found"], counted["compiled"]) for counted in again] == [
-        (counted["compiled"], 0) for counted in first
-    ]
-    assert sum(counted["found"] for counted in again) == len(names) >= 15
+    names = ("ucb1", "ldp-ucb-b", "adap-ucb", "dp-se")
+    assert outcomes([start(tmp_path, *names, first=DAMAGED)]) == [{"found": 0, "compiled": 4}]
+    assert play(tmp_path, *names) == {"found": 4, "compiled": 0}
+
+
+def question(policy: str) -> tuple[Any, tuple[Any, ...]]:
+    """What the store is asked for when a policy is played: the compiled loop, and the types that it is called with."""
+    given = {name: value for name, value in settings(policy).items() if name not in ("runs", "workers")}
+    simulation, asked = Simulation.of(policy, **given), []
+    parts = runs._parts(simulation)
+    runs.play_once(lambda *args: asked.append(args), parts, (), simulation.marks, False, runs.streams(0, 0))
+    return compiled.compiled(runs._loop(simulation), *parts), tuple(map(numba.typeof, asked[0]))
+
+
+def test_no_policy_takes_a_damaged_or_foreign_entry_for_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One loop is compiled. Its code, whole or damaged, is then put where each policy looks for its own code.
+
+    A policy that finds nothing is compiled, as on a fresh store.
+    """
+    monkeypatch.setenv("DPBANDITS_CACHE", str(tmp_path))
+    names = lookup.names()
+    first, signature = question(names[0])
+    first.compile(signature)
+    store, (file,) = CodeStore(tmp_path), tmp_path.iterdir()
+    own, entry = first._cache.load_overload(signature, first.targetctx), file.read_bytes()
+    assert own is not None
+    body = store.read(file.stem)
+    assert body is not None
+    for name in names[1:]:
+        loop, signature = question(name)
+        context = loop.targetctx
+        key = loop._cache._key(signature, context.codegen())
+        assert key not in (None, file.stem), f"{name} is played by the code of {names[0]}"
+        path = tmp_path / f"{key}.code"
+        for damaged in (entry, entry[: len(entry) // 2], entry[:100] + bytes(100), b"not an entry", b""):
+            path.write_bytes(damaged)
+            assert loop._cache.load_overload(signature, context) is None, name
+        for foreign in (body, body[:1000], b"", b"\x80\x04N."):  # with the right key and digest
+            store.write(key, foreign)
+            assert store.read(key) == foreign
+            assert loop._cache.load_overload(signature, context) is None, name
+        path.unlink()
+        path.mkdir()  # unreadable
+        assert loop._cache.load_overload(signature, context) is None, name
+        path.rmdir()  # another policy may have the same parts
 
 
 @pytest.mark.slow
@@ -310,7 +349,6 @@ class Counts(NamedTuple):
 def test_names_of_parts_do_not_meet() -> None:
     """``Batch`` has a field ``counts`` and a method ``mean``; ``Elimination`` has a method ``log``."""
     import dpbandits as dp
-    from dpbandits.simulation import compiled
 
     def use(part: Any) -> int:
         return int(part.counts(1, 2))
