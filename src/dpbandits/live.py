@@ -46,7 +46,8 @@ __all__ = ["Desk", "Live", "OpenDecision", "Status", "seen"]
 #: What became of a response.
 Status = Literal["used", "late", "missing"]
 
-#: Of the decisions whose window has passed, this many are remembered; older ones count as late whatever became of them.
+#: How many decisions whose window has passed are remembered. A response to an older one is late, even to one that was
+#: answered before.
 MOST_EXPIRED = 1 << 16
 
 
@@ -240,7 +241,7 @@ class Live:
         return self.desk.closed[0] if self.desk.by_stint else self.desk.folded[0]
 
     def waits(self, number: int) -> bool:
-        """Whether a response to this decision can be taken, be it too late or not."""
+        """Whether a response to this decision can be taken. It may be too late."""
         return number in self.open or number in self.expired or 0 < number <= self.forgotten
 
     def receive(self, number: int, response: float | None, level: float, now: float, noise: Rng) -> Status:

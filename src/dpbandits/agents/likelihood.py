@@ -106,7 +106,8 @@ class LikelihoodIMED(NamedTuple):
     def leads(self, releases: Likelihood, leader: int) -> bool:
         """Whether this arm is certain to have the largest mean and the least index, before its new mean is computed.
 
-        The mean must not be below those for which the other indices were computed, and these must be above log n.
+        This is certain if its mean is at least the largest mean for which the other indices were computed, and if these
+        indices are above log n, which is this arm's index when it leads.
         """
         lowest, top = positive_log(releases.samples(leader, 0)), 0.0
         for arm in range(len(self.means)):

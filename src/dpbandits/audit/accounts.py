@@ -13,7 +13,7 @@ from dpbandits.audit.symbols import MARGIN, NOISE, PUBLIC, REWARD, SWALLOWED, Nu
 
 __all__ = ["Accounts", "Deviations", "SymbolicNoise", "outcome"]
 
-MOST_BRANCHES = 24  # on noise, in one step
+MOST_BRANCHES = 24  # comparisons with noise, in one step of the code
 
 
 def outcome(kind: str, value: float) -> bool:
@@ -55,7 +55,9 @@ class Accounts:
         self.peaks: list[float] = []  # of the public numbers
         self.leak: str | None = None
         self.tight = True  # whether the costs are reached
-        self.on_grid = True  # whether exact noise hides the same: it meets whole multiples of rewards, on its grid
+        self.on_grid = (
+            True  # whether exact noise hides as much: it is added to integer multiples of rewards, on its grid
+        )
         self.forced: list[bool] = []
         self.taken: list[bool] = []
         self.where = ""
@@ -152,7 +154,7 @@ class Accounts:
         return self.fork() if form.has(PUBLIC) else outcome(kind, other)
 
     def fork(self) -> bool:
-        """One answer now; the step is run again for the other."""
+        """One of two answers. The step is run again with the other one."""
         place = len(self.taken)
         if place >= MOST_BRANCHES:
             raise Refused(f"{self.where}: the code branches on its noise again and again")
@@ -160,13 +162,13 @@ class Accounts:
         return self.taken[-1]
 
     def number(self, form: Num, how: str) -> float:
-        """A private number where a plain one is needed."""
+        """Refuse code that needs a plain number and is given a private one."""
         what = "a noisy number" if form.has(NOISE) else "a reward" if form.has(REWARD) else "a released number"
         raise Refused(f"{self.where}: {what} is turned into a plain one ({how}) inside the curator")
 
 
 class SymbolicNoise:
-    """In the place of a curator's source of noise: Laplace or normal noise, one number at a time, and nothing else."""
+    """Replaces a curator's source of noise. It only draws Laplace or normal noise, one number at a time."""
 
     def __init__(self, log: Accounts, shared: list[Accounts] | None = None) -> None:
         self.shared = [log] if shared is None else shared

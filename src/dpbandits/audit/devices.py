@@ -29,7 +29,7 @@ NUMBERS = (int, float, Fraction, str, bytes)
 
 
 def is_ours(curator: Any) -> bool:
-    """Whether a curator is what the package makes for its epsilon, and the package's code is what its source says."""
+    """Whether a curator is one that the package makes for its epsilon, and the package's code is that of its source."""
     return _as_shipped() and _is_made_alike(curator)
 
 

@@ -1,4 +1,4 @@
-"""The source of a function, and whether it is what runs.
+"""The source of a function, and whether the code that runs was made from it.
 
 The text is read from the file itself, once, for the code and for the syntax tree. So both are about the same text.
 """

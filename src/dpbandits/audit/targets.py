@@ -29,10 +29,10 @@ LOCAL_VIEWS = ("response", "bytes")
 CHUNK = 1 << 16  # trials that one worker plays at a time; each chunk has its own seeds
 BINS = 64
 ENDS = (-50.0, 50.0)  # rewards whose logistic function is practically 0 and 1
-OTHER_REWARDS = (0.5, 0.3, 7.0, -1.0, math.nan, math.inf, -math.inf)  # that a response is attacked with
-MAX_BYTES = 32  # of a response that are looked at one by one
+OTHER_REWARDS = (0.5, 0.3, 7.0, -1.0, math.nan, math.inf, -math.inf)  # with which a response is attacked
+MAX_BYTES = 32  # so many bytes of a response are looked at one by one
 UNUSUAL = ((0.0, math.nan), (0.0, math.inf), (1.0, -math.inf), (0.0, 7.0), (1.0, -1.0), (0.5, math.nan))
-TRIED = 6  # rounds, to see whether a policy can be played
+TRIED = 6  # rounds that show whether a policy can be played
 
 SeenRows = NDArray[Any]
 
@@ -72,10 +72,11 @@ class PolicyTarget:
         self._play, self.compiled, self._wrap = _compiled_or_plain(policy)
 
     def neighbours(self) -> list[Neighbours]:
-        """Rewards that are constant for each arm, or mixed, but for one round in which all arms pay one of two rewards.
+        """Pairs of inputs that differ in one round. In the other rounds each arm pays a constant, or mixed rewards.
 
-        If the promise is one for users, it is as many rounds in a row as a user has rewards. Those two are 0 and 1, or
-        rewards that must be clamped. ``few`` is for more arms.
+        In the round that differs, all arms pay one reward in the first input, and another in the second: 0 and 1, or
+        rewards that must be clamped. If the promise is one for users, as many rounds in a row differ as a user has
+        rewards. With ``few``, which is for more arms, fewer pairs are tried.
         """
         last, ends = self.horizon - 1, ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))
         if self.few:
@@ -144,7 +145,7 @@ def _compiled_or_plain(policy: Policy) -> tuple[Callable[..., None], bool, Wrap]
     """The loop of trials, whether it is compiled, and what the agent sees.
 
     Numba may be unable to compile a user's own parts. The curator plays one reward at a time, in ``OneByOne``. An agent
-    that looks for more than releases does not find it there, so it is given the curator itself.
+    that reads more of a curator than its releases would not find it in ``OneByOne``, so it is given the curator itself.
     """
     from dpbandits.simulation import compiled
 

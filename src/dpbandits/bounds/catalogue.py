@@ -145,7 +145,7 @@ def for_policy(
 def report(problem: Problem | LinearProblem, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What ``dpbandits bounds --json`` prints: lower and upper bounds by name, and the policies with a bound.
 
-    ``promise`` is there only if nothing is promised of these numbers, because they follow from a log.
+    ``promise`` is present only if the numbers were computed from a log, so that nothing is promised about them.
 
     >>> sorted(report(Problem.bernoulli([0.9, 0.6], 1000, epsilon=1.0)))
     ['lower', 'policies', 'upper']

@@ -60,7 +60,7 @@ def serve(config: str | None, check: bool, as_json: bool, **flags: Any) -> None:
 
 
 def _check(config: str | None, flags: dict[str, Any], *, as_json: bool) -> None:
-    """Print what is found. With --json, a setting that cannot be read is a problem as any other."""
+    """Print what is found. With --json, a setting that cannot be read is one of the problems listed."""
     try:
         settings = _settings(config, **flags)
     except InputError as error:

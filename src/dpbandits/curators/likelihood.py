@@ -38,5 +38,5 @@ class MostLikely:
         return mean
 
     def reaches(self: Any, arm: int, mean: float) -> bool:
-        """Whether the misfit does not rise at ``mean``: it is convex, so its least point is then there or above."""
+        """Whether the released mean is at least ``mean``. The misfit is convex, so it must not rise there."""
         return self.score(arm, min(max(mean, LOW), HIGH))[0] <= 0.0

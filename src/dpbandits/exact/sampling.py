@@ -130,8 +130,8 @@ class Window:
     where it has the least variance for the worst input.
 
     A draw takes three random words: whether k is outside, and a place inside and one outside, of which one is used. A
-    place in the window is the whole part of w U, U being uniform on [0, 1): more digits of U are drawn, about once in
-    2^48 draws, if the first 64 do not decide. G is a power of two, so that the place outside is the first digits.
+    place in the window is the integer part of w U, where U is uniform on [0, 1). If the first 64 digits of U do not
+    decide it, about once in 2^48 draws, more are drawn. G is a power of two, so the place outside is the first digits.
 
     >>> Window(Fraction(2), bytes)(0), Window(Fraction(2), lambda n: b"\\xff" * n)(7)  # for tests: all bits 0, or all 1
     (24109, 24115)
@@ -153,7 +153,7 @@ class Window:
         return there if out else here
 
     def _place(self, digits: int) -> int:
-        """The whole part of width times a uniform number that begins with these 64 binary digits."""
+        """The integer part of width times a uniform number that begins with these 64 binary digits."""
         bits = WORD
         while digits * self.width >> bits != (digits + 1) * self.width - 1 >> bits:
             digits = digits << WORD | int.from_bytes(self._entropy(WORD // 8), "little")

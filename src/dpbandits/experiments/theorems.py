@@ -44,7 +44,7 @@ def below_theorem(name: str, trace: Trace, theorem: str) -> ClaimPart:
         raise ValueError(f"{theorem} has no value for {name}: {bound.holds}")
     shares = [ratio_to(mean(trace.regret[:, at]), float(limits[at])) for at in judged]
     ends = [share.value + share.margin for share in shares]
-    if asked.policy.traits.caution:  # rare runs decide the mean, and Student's interval does not know of them
+    if asked.policy.traits.caution:  # rare runs dominate the mean, and Student's interval does not account for them
         ends = [upper_end(trace.regret[:, at], _most(trace, at)) / float(limits[at]) for at in judged]
     worst = max(shares, key=lambda share: share.value)
     text = f"{worst} of the bound"

@@ -145,7 +145,7 @@ def _about_knowing(plan: Plan, test: Knowing) -> str:
     text += f" confidence ({test.policy}, epsilon {test.epsilon:g})"
     if test.users is None:
         return f"{text} needs more than {short(test.played)} {who}."
-    about = float(f"{test.users:.2g}")  # a quantile of so few simulated tests has no more digits
+    about = float(f"{test.users:.2g}")  # from so few simulated tests, further digits of a quantile would mean nothing
     days = "" if asked.per_day is None else f" ({about / asked.per_day:.3g} days)"
     wait = "" if test.users <= asked.horizon else f", which is more than the {asked.horizon:,} of this plan"
     whose = "private test" if test.trust == "central" else "test on private bits"

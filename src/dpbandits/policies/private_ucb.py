@@ -14,7 +14,7 @@ FOLLOWS_T = "t^-4"
 
 @published(
     "Mishra & Thakurta 2015",
-    "the trees have floor(log2 T) + 1 levels, which is what a reward can be in (the paper writes log T)",
+    "the trees have floor(log2 T) + 1 heights, and a reward is in at most one node of each (the paper writes log T)",
     cost="counter",
     tight={"split_over_arms": False},
 )

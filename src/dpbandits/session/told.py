@@ -120,7 +120,7 @@ def _pairs(log: Any, told: Told) -> Iterable[tuple[Any, Any]]:
     if told.local:
         raise InputError("log", "must be pairs of an arm and a device's response in the local model, got rewards")
     read = log.log if isinstance(log, Arms) else log
-    if read is None:  # arms that are no log
+    if read is None:  # arms that were not read from a log
         return pairs_of(read)
     if not isinstance(read, Log):
         read = read_log(read)

@@ -27,7 +27,7 @@ from dpbandits.types import Floats
 __all__ = ["Interrupted", "simulate", "simulate_all"]
 
 LARGEST = 10**9  # numbers that a trace may hold
-PIECES = 64  # in which a thread is given its runs, or more: the last ones end at nearly the same time
+PIECES = 64  # a thread gets its runs in at least so many pieces, so that all threads end at nearly the same time
 
 Counted = Callable[[int, int], None]
 

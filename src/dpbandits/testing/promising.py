@@ -72,7 +72,7 @@ def _told(policy: Policy, curator: Any, t: int) -> str:
 
 
 def guarantee_is_complete(case: Case) -> None:
-    """Trust, view, unit and conditions are said, and the promise is what was asked for."""
+    """The guarantee names trust, view, unit and conditions, and its epsilon is the one that was asked for."""
     policy = case.policy()
     promise = policy.guarantee
     assert promise.trust in ("none", "local", "central")
