@@ -15,7 +15,7 @@ from dpbandits.agents import UCB
 from dpbandits.curators import LocalBernoulli, Plain
 from dpbandits.errors import InputError
 from dpbandits.planning import ask
-from dpbandits.planning.document import plan_document
+from dpbandits.planning.document import document
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Parts, published
 from dpbandits.privacy import Guarantee
@@ -184,7 +184,7 @@ def test_a_plan_for_users_is_that_of_their_share() -> None:
     assert best[0] is not None
     assert best[1] is not None
     assert best[0].regret == best[1].regret
-    record = plan_document(many)
+    record = document(many)
     assert record["promise_for"] == "one user"
     assert record["question"]["rewards_per_user"] == 4
     assert any(

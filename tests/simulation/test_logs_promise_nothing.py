@@ -14,7 +14,7 @@ import pytest
 import dpbandits as dp
 from dpbandits.environments import Arms
 from dpbandits.experiments.comparison import compare
-from dpbandits.planning import plan, plan_document
+from dpbandits.planning import document, plan
 from dpbandits.privacy.guarantee import Guarantee
 
 Command = Callable[..., tuple[int, str, str]]
@@ -207,6 +207,6 @@ def test_a_plan_says_so(folder: Path) -> None:
     found = plan("replay(log.csv)", horizon=500, epsilon=1, runs=4, policies=["adap-ucb"])
     assert SAYS in repr(found)
     assert SAYS in found._repr_html_()
-    record = plan_document(found)
+    record = document(found)
     assert record["promise"] == "none: computed from the log itself"
     assert any(SAYS in line for line in record["answers"])

@@ -93,7 +93,7 @@ def plan(context: click.Context, /, as_json: bool, out: Path | None, theory: boo
         return
     if given["arms"] is None:
         raise InputError("arms", "is required by plan, got none")
-    from dpbandits.planning import ask, plan_document
+    from dpbandits.planning import ask, document
     from dpbandits.planning.advise import make_plan
 
     threads = whole("workers", given.pop("workers"))
@@ -102,7 +102,7 @@ def plan(context: click.Context, /, as_json: bool, out: Path | None, theory: boo
     with working("plan: policies and epsilons") as progress:
         found = make_plan(question, progress, threads)
     if as_json:
-        echo(json.dumps(plan_document(found), allow_nan=False))
+        echo(json.dumps(document(found), allow_nan=False))
     else:
         _print(found, theory)
     if out is not None:

@@ -12,10 +12,10 @@ from dpbandits.planning.words import answers
 from dpbandits.privacy.guarantee import FROM_LOG, ONE_REWARD
 from dpbandits.privacy.users import ONE_USER
 
-__all__ = ["plan_document"]
+__all__ = ["document"]
 
 
-def plan_document(plan: Plan) -> dict[str, Any]:
+def document(plan: Plan) -> dict[str, Any]:
     """The document that ``dpbandits plan --json`` prints."""
     asked = plan.question
     return {

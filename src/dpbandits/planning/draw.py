@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpbandits import __version__
-from dpbandits.planning.document import plan_document
+from dpbandits.planning.document import document
 from dpbandits.planning.output import write_figure
 from dpbandits.planning.plan import Plan
 from dpbandits.plotting import COLOURS, GREY, new_figure
@@ -126,4 +126,4 @@ def _over_rounds(plan: Plan, panel: Axes) -> None:
 
 def write_plan(plan: Plan, out: Path) -> list[str]:
     """Write the figure and the plan to this folder; return the names of the files."""
-    return write_figure(draw_plan(plan), plan_document(plan), out, "plan")
+    return write_figure(draw_plan(plan), document(plan), out, "plan")
