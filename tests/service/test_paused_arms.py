@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import numpy as np
 import pytest
-from calls import create, decide, folded, reward, served
+from calls import create, decide, folded, read, reward, served
 from starlette.testclient import TestClient
 
 from dpbandits.live import Live
@@ -64,3 +65,19 @@ def test_stints_stay_as_short_as_what_was_played(client: TestClient, policy: str
     assert 0 < state.decisions <= 13
     assert state.desk.asked[0] <= 13
     assert state.parts["agent"].pulls.max() <= 26  # with the open stint
+
+
+def test_the_ledger_says_that_a_pause_closed_a_stint(client: TestClient) -> None:
+    create(client, policy="adap-ucb")
+    before: list[dict[str, Any]] = []
+    for responses in range(1, 20):  # until a stint has some of the responses that it asked for
+        one = decide(client)
+        assert reward(client, one["token"], 1) == "accepted"
+        folded(client)
+        before = read(client, "ledger")["entries"]
+        if sum(entry["responses"] for entry in before) < responses:
+            break
+    assert client.patch("/v1/experiments/shop", json={"paused_arms": [one["arm"]]}).status_code == 200
+    (closed,) = [entry for entry in read(client, "ledger")["entries"] if entry not in before]
+    assert {entry["closed_by"] for entry in before} == {"count"}
+    assert closed["closed_by"] == "pause"

@@ -36,11 +36,14 @@ class Release(NamedTuple):
     responses: int
     asked: int
     mean: float
+    early: bool = False  # because its arm was paused
 
     @property
     def reason(self) -> str:
         """Why the stint closed."""
-        return "count" if self.responses >= self.asked else "deadline"
+        if self.responses >= self.asked:
+            return "count"
+        return "pause" if self.early else "deadline"
 
 
 class LiveState:
@@ -236,7 +239,9 @@ class LiveState:
 
     def close_on(self, arm: int, noise: Any) -> None:
         """End the open stint if it is on this arm, which has just been paused. What came is released."""
+        before = len(self.released)
         self.desk.end_on(arm, self._kept, self.parts["agent"], noise)
+        self.released[before:] = [one._replace(early=True) for one in self.released[before:]]
 
     def freeze(self) -> dict[str, Any]:
         """Everything that the future depends on but time and chance, JSON-ready. It holds open sums of rewards."""
