@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from calls import create
+from postgres import Postgres
 from starlette.testclient import TestClient
 
 from dpbandits.errors import InputError
@@ -178,3 +179,104 @@ def test_an_address_that_cannot_be_read_is_not_repeated(used: dict[str, Any], se
     (found,) = check(ServerSettings.read(**{**used, setting: wrong}))
     assert f"{setting} must be sqlite:///FILE" in found.text
     assert "sekret" not in found.text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ann:x@hunter2@127.0.0.1:1/db",  # as if the host were hunter2@127.0.0.1
+        "mysql://ann:x@hunter2@127.0.0.1/db",
+        "postgresql://ann%3Ahunter2@127.0.0.1:1/db",
+        "postgresql://127.0.0.1:1/db&password=hunter2",
+        "postgresql://127.0.0.1:1/db;password=hunter2",
+        "postgresql://ann:hunter2%00@127.0.0.1:1/db",
+        "sqlite://ann:hunter2@/test.db",
+        "sqlite+pysqlcipher://:hunter2@/test.db",
+    ],
+)
+@pytest.mark.parametrize("name", ["store", "tally"])
+def test_a_password_in_an_odd_place_is_not_shown(tmp_path: Path, name: str, address: str) -> None:
+    given: dict[str, Any] = {"store": f"sqlite:///{tmp_path}/test.db", "keys": tmp_path / "keys", "port": 0}
+    (found,) = check(ServerSettings.read(**{**given, name: address}))
+    assert found.text.startswith(f"{name} ")
+    assert "hunter2" not in found.text
+    assert "\n" not in found.text
+
+
+def test_a_password_that_a_database_repeats_is_not_shown(postgres: Postgres, tmp_path: Path) -> None:
+    store = f"{postgres.url}&password=hunter2"
+    (found,) = check(ServerSettings.read(store=store, keys=tmp_path / "keys", port=0))
+    assert found.text.endswith('database "***" does not exist')
+
+
+@pytest.mark.parametrize("written", ['store = ["{}"]', '[store]\nurl = "{}"', 'tally = ["{}"]'])
+def test_an_address_that_is_no_text_is_not_shown(tmp_path: Path, written: str) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(written.format("postgresql://ann:hunter2@db/bandits"))
+    with pytest.raises(InputError, match=r"Input should be a valid string, got a (list|dict)$"):
+        ServerSettings.read(file)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ('keys = ""', "keys must be the name of a file"),
+        ('keys = "a\\u0000b"', "keys must be a text without null characters"),
+        ('host = "a\\u0000b"', "host must be a text without null characters"),
+        ('store = "sqlite:///a\\u0000b"', "store must be a text without null characters"),
+        (f"port = {'[' * 5000}", "config must be a TOML file"),
+    ],
+)
+def test_settings_that_are_no_names_or_too_deep(tmp_path: Path, written: str, said: str) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(written)
+    with pytest.raises(InputError, match=said):
+        ServerSettings.read(file)
+
+
+@pytest.mark.parametrize("name", ["test.db", "tally", "keys", "keys.recent", "test.db.lock"])
+def test_a_link_to_itself(used: dict[str, Any], tmp_path: Path, name: str) -> None:
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to(tmp_path / name)
+    (found,) = check(ServerSettings.read(**used))
+    assert "nowhere" in found.text
+    with pytest.raises(InputError, match="nowhere"):
+        Service(ServerSettings.read(**used)).open()
+
+
+def test_a_pipe_in_the_place_of_the_lock(used: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "test.db.lock").unlink()
+    os.mkfifo(tmp_path / "test.db.lock")
+    refused(used, "store must be a file, got")
+
+
+def test_a_name_that_is_too_long(used: dict[str, Any], tmp_path: Path) -> None:
+    (found,) = check(ServerSettings.read(**{**used, "keys": tmp_path / ("k" * 300)}))
+    assert found.text.endswith("File name too long")
+
+
+@pytest.mark.parametrize("name", ["keys", "keys.recent"])
+@pytest.mark.parametrize("kind", ["pipe", "link", "closed"])
+def test_a_draft_that_was_left_behind(used: dict[str, Any], tmp_path: Path, name: str, kind: str) -> None:
+    """Neither a pipe, for which a start would wait, nor a link to another file, nor one that may not be written."""
+    held = json.loads((tmp_path / name).read_text())
+    if name == "keys":
+        held["tokens"][-1]["created"] -= 40 * 86_400
+    else:
+        held["keys"][-1]["made"] -= 4000
+    (tmp_path / name).write_text(json.dumps(held))
+    draft = tmp_path / f"{name}.new"
+    if kind == "pipe":
+        os.mkfifo(draft)
+    elif kind == "link":
+        draft.symlink_to(tmp_path / "other")
+    else:
+        draft.write_text("")
+        draft.chmod(0)
+    service = Service(ServerSettings.read(**used))
+    service.open()
+    service.close()
+    assert not draft.exists()
+    assert not (tmp_path / "other").exists()
+    assert (tmp_path / name).is_file()
+    assert json.loads((tmp_path / name).read_text()) != held

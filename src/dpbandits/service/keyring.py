@@ -216,9 +216,13 @@ def write_secrets(path: Path, record: dict[str, Any], how: int) -> None:
 
 
 def replace_secrets(path: Path, record: dict[str, Any]) -> None:
-    """Write it anew: whoever reads it meanwhile sees the old one or the new one."""
+    """Write it anew: whoever reads it meanwhile sees the old one or the new one.
+
+    A draft that was left behind is deleted and not written: it may be somebody else's, a link, or a pipe, which waits.
+    """
     draft = path.with_name(path.name + ".new")
-    write_secrets(draft, record, os.O_TRUNC)
+    draft.unlink(missing_ok=True)
+    write_secrets(draft, record, os.O_EXCL)
     draft.replace(path)
     folder = os.open(path.absolute().parent, os.O_RDONLY)
     try:

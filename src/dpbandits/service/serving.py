@@ -50,7 +50,9 @@ def check(settings: ServerSettings) -> list[Remark]:
             found += _check_stored(settings, store)
     except InputError as error:
         found.append(Remark("problem", str(error)))
-    if settings.keys.exists() and settings.keys.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    except OSError as error:
+        found.append(Remark("problem", f"{error.filename or 'a file'!s:.80} cannot be used: {error.strerror}"))
+    if os.path.isfile(settings.keys) and settings.keys.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         found.append(Remark("problem", f"keys is readable by others: chmod 600 {settings.keys}"))
     if settings.port:
         with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as probe:

@@ -27,6 +27,8 @@ __all__ = ["ServerSettings", "mistyped"]
 
 PREFIX = "DPBANDITS_"  # of settings in the environment
 
+ADDRESSES = ("store", "tally")
+
 #: Databases of SQLite that are no file.
 IN_MEMORY = ("sqlite://", "sqlite:///", "sqlite:///:memory:")
 
@@ -84,10 +86,17 @@ class ServerSettings(BaseSettings):
         except ValidationError as error:
             first = error.errors()[0]
             name = str(first["loc"][0]) if first["loc"] else "settings"
-            raise InputError(name, f": {first['msg']}, got {first['input']!r:.80}") from None
+            # An address is not repeated: it may hold a password.
+            got = f"a {type(first['input']).__name__}" if name in ADDRESSES else f"{first['input']!r:.80}"
+            raise InputError(name, f": {first['msg']}, got {got}") from None
         except SettingsError as error:
             raise _no_list(error) from None
         Origins(read.allow_origins)
+        for name in ("store", "keys", "tally", "host"):
+            if "\0" in str(getattr(read, name)):
+                raise InputError(name, "must be a text without null characters, got one with some")
+        if not read.keys.name:
+            raise InputError("keys", f"must be the name of a file, got '{read.keys}'")
         if read.store in IN_MEMORY:
             raise InputError(
                 "store", f"must be a file: what is in memory is gone when the server stops, got {read.store}"
@@ -136,3 +145,5 @@ def _file(config: str | Path | None) -> dict[str, Any]:
         raise InputError("config", f"cannot be read: {config}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError("config", f"must be a TOML file: {config}: {error}") from None
+    except RecursionError:
+        raise InputError("config", f"must be a TOML file: {config}: it is nested too deeply") from None

@@ -14,7 +14,7 @@ from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment, Settings
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.settings import ServerSettings
-from dpbandits.service.store import Database, refuse_no_file
+from dpbandits.service.store import Database, refuse_no_file, resolved
 from dpbandits.service.tables import experiments
 
 __all__ = ["read_experiment", "read_experiments", "refuse_shared_files", "refuse_unkept"]
@@ -23,7 +23,8 @@ __all__ = ["read_experiment", "read_experiments", "refuse_shared_files", "refuse
 def refuse_shared_files(settings: ServerSettings, store: Database) -> None:
     """Refuse one file for two purposes: the later one would be written over the earlier."""
     tally = Database(settings.tally, name="tally").path
-    files = {"keys": settings.keys.resolve(), "the keys' .recent file": settings.recent.resolve()}
+    keys, recent = resolved("keys", settings.keys), resolved("keys.recent", settings.recent)
+    files = {"keys": keys, "the keys' .recent file": recent}
     if store.path is not None:
         files |= {"store": store.path, "the store's lock": store.path.with_name(f"{store.path.name}.lock")}
     for name, path in (("keys", settings.keys), ("keys.recent", settings.recent)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 
 from dpbandits.errors import InputError
 
-__all__ = ["LIVELY", "Database", "discard", "refuse_no_file", "refuse_unwritable"]
+__all__ = ["LIVELY", "Database", "discard", "refuse_no_file", "refuse_unwritable", "resolved", "shown"]
 
 #: How long a statement waits for a lock. The server is the only one that writes for long.
 BUSY = 5.0
@@ -40,6 +41,10 @@ MIGRATING = 0x6470_6261
 
 #: What ``PRAGMA synchronous`` answers.
 SYNCHRONOUS = ("off", "normal", "full", "extra")
+
+HIDDEN = "***"
+#: Signs of an address in the name of a user or a database: something is not separated as it should be.
+ODD = re.compile("[:&;=?/]")
 
 
 class Database:
@@ -65,6 +70,7 @@ class Database:
         except (ArgumentError, ValueError):  # the text is not repeated: it may hold a password
             raise InputError(name, "must be sqlite:///FILE or postgresql://USER@HOST/NAME, got another text") from None
         self.embedded = parsed.get_backend_name() == "sqlite"
+        _refuse_odd_address(name, parsed)
         if not self.embedded and parsed.get_backend_name() != "postgresql":
             raise InputError(name, f"must be sqlite:///FILE or postgresql://..., got '{shown(parsed)}'")
         file = parsed.database if self.embedded and parsed.database != ":memory:" else None
@@ -74,7 +80,7 @@ class Database:
         if synchronous not in SYNCHRONOUS:
             raise InputError("synchronous", f"must be one of {', '.join(SYNCHRONOUS)}, got '{synchronous}'")
         self.url = parsed if self.embedded else parsed.set(drivername="postgresql+psycopg")
-        self.path = Path(file).resolve() if file else None
+        self.path = resolved(name, Path(file)) if file else None
         self.synchronous, self._journal = synchronous, journal
         self._patience = patience  # seconds, where it is to answer or fail soon
         self._lock: int | None = None
@@ -141,10 +147,14 @@ class Database:
 
     def _locked(self, how: int) -> int:
         """The descriptor of the lock, which this process holds until it closes it."""
+        lock = Path(f"{self.path}.lock")
+        refuse_no_file(self.name, lock)
+        if lock.is_symlink() and not lock.exists():
+            raise InputError(self.name, f"cannot be locked: {lock} is a link that leads nowhere: delete it")
         try:
-            descriptor = os.open(f"{self.path}.lock", os.O_RDWR | how, 0o600)
+            descriptor = os.open(lock, os.O_RDWR | how, 0o600)
         except OSError as error:
-            raise InputError(self.name, f"cannot be locked: {self.path}.lock: {error.strerror}") from None
+            raise InputError(self.name, f"cannot be locked: {lock}: {error.strerror}") from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -156,7 +166,7 @@ class Database:
 
     def unused(self) -> None:
         """Refuse a SQLite file that another server uses. No file is made."""
-        if self.path is not None and os.path.exists(f"{self.path}.lock"):
+        if self.path is not None and os.path.lexists(f"{self.path}.lock"):
             os.close(self._locked(0))
 
     def _mark(self) -> bytes:
@@ -206,7 +216,7 @@ class Database:
             connection = self.engine.connect()
         except DatabaseError as error:
             where = self.path or shown(self.url)
-            raise InputError(self.name, f"cannot be opened: {where}: {str(error.orig).strip()}") from None
+            raise InputError(self.name, f"cannot be opened: {where}: {_said(self.url, error)}") from None
         with connection:
             try:
                 yield connection
@@ -279,8 +289,42 @@ class Database:
 
 
 def shown(url: URL | str) -> str:
-    """An address as people may see it, without the password and the parameters: one of these may be it, too."""
-    return make_url(url).set(query={}).render_as_string()
+    """An address as people may see it, without the password and the parameters: one of these may be it, too.
+
+    Where another part looks as if a password had got into it, that part is not shown, either.
+
+    >>> shown("postgresql://ann:hunter2@db/bandits?sslmode=require"), shown("postgresql://db/bandits&password=hunter2")
+    ('postgresql://ann:***@db/bandits', 'postgresql://db/***')
+    """
+    made = make_url(url).set(query={})
+    hidden: dict[str, Any] = dict.fromkeys(_odd_parts(made), HIDDEN)
+    return made.set(**hidden).render_as_string()
+
+
+def _odd_parts(url: URL) -> list[str]:
+    """The parts of an address that may hold more than they should."""
+    if url.get_backend_name() == "sqlite":
+        return []
+    return [part for part in ("username", "database") if ODD.search(getattr(url, part) or "")]
+
+
+def _said(url: URL, error: DatabaseError) -> str:
+    """What the driver says, in one line, without such parts."""
+    text = " ".join(str(error.orig).split())
+    for part in _odd_parts(url):
+        text = text.replace(getattr(url, part), HIDDEN)
+    return text
+
+
+def _refuse_odd_address(name: str, url: URL) -> None:
+    """Refuse an address whose parts are not what they seem: an error would show a part of the password."""
+    if "@" in (url.host or ""):
+        raise InputError(name, "must have one @, before the host: in a user or a password write it as %40")
+    if not all(map(str.isprintable, filter(None, (url.username, url.password, url.host, url.database)))):
+        raise InputError(name, "must have no characters that cannot be printed, such as %00")
+    plain = url.drivername in ("sqlite", "sqlite+pysqlite") and not (url.username or url.password or url.host)
+    if url.get_backend_name() == "sqlite" and not plain:
+        raise InputError(name, "must be sqlite:///FILE, with three slashes and without a user, a host or a driver")
 
 
 def _migrations() -> Config:
@@ -293,6 +337,14 @@ def refuse_unwritable(name: str, path: Path) -> None:
     """Refuse a file in a folder that is not there, or in which nothing may be written."""
     if not os.access(path.absolute().parent, os.W_OK):
         raise InputError(name, f"cannot be written: {path}")
+
+
+def resolved(name: str, path: Path) -> Path:
+    """The file that a path leads to."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # which of them depends on Python
+        raise InputError(name, f"must be a file, got {path}, whose links lead nowhere") from None
 
 
 def refuse_no_file(name: str, path: Path) -> None:
