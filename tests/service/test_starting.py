@@ -15,10 +15,11 @@ from postgres import Postgres
 from starlette.testclient import TestClient
 
 from dpbandits.errors import InputError
+from dpbandits.service import access
 from dpbandits.service.service import Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
-from dpbandits.service.store import shown
+from dpbandits.service.store import Database, shown
 
 Open = Callable[..., TestClient]
 
@@ -280,3 +281,24 @@ def test_a_draft_that_was_left_behind(used: dict[str, Any], tmp_path: Path, name
     assert not (tmp_path / "other").exists()
     assert (tmp_path / name).is_file()
     assert json.loads((tmp_path / name).read_text()) != held
+
+
+def test_a_database_without_a_valid_key_where_one_is_needed(used: dict[str, Any], serve: Open) -> None:
+    """All keys were revoked; or a copy from before the first one was restored, and the file of secrets remembers it."""
+    assert check(ServerSettings.read(**used)) == []
+    store = Database(used["store"])
+    with store.engine.begin() as connection:
+        text = access.create(connection, "ops", "admin")
+    assert check(ServerSettings.read(**used)) == []
+    client = serve(used["store"])
+    client.__exit__(None, None, None)
+    with store.engine.begin() as connection:
+        access.revoke(connection, text.split("_")[1])
+    (note,) = check(ServerSettings.read(**used))
+    assert note.level == "note"
+    assert "answered by 401" in note.text
+    with store.engine.begin() as connection:
+        connection.exec_driver_sql("delete from api_keys")
+    store.close()
+    assert check(ServerSettings.read(**used)) == [note]
+    assert serve(used["store"]).get("/v1/experiments").status_code == 401

@@ -73,7 +73,7 @@ def _check_stored(settings: ServerSettings, store: Database) -> list[Remark]:
     secrets = Keyring.open(settings.keys, create=False) if settings.keys.exists() else None
     store.reached()
     store.unused()
-    valid: list[access.ApiKey] = []
+    made: list[access.ApiKey] = []
     stored: list[Experiment] = []
     lossy = ""
     if store.path is None or store.path.exists():
@@ -81,7 +81,7 @@ def _check_stored(settings: ServerSettings, store: Database) -> list[Remark]:
             store.outdated(connection)  # it refuses what is too new
             tables = sa.inspect(connection)
             if tables.has_table("api_keys"):
-                valid = [key for key in access.keys(connection) if key.revoked is None]
+                made = access.keys(connection)
             if tables.has_table("states"):
                 not_lost(settings.keys, connection)
                 if secrets is not None:
@@ -95,9 +95,14 @@ def _check_stored(settings: ServerSettings, store: Database) -> list[Remark]:
     if settings.workers > 1 and store.embedded:
         text = f"workers must be 1 with SQLite, got {settings.workers}: use --store postgresql://..."
         found.append(Remark("problem", text))
-    if not settings.loopback and not valid:
-        text = f"host is {settings.host}, which others can reach, and there is no API key: "
-        found.append(Remark("problem", text + "make one with dpbandits key create --role admin NAME"))
+    if all(key.revoked is not None for key in made):
+        how = "make one with dpbandits key create --role admin NAME"
+        if not settings.loopback:
+            text = f"host is {settings.host}, which others can reach, and there is no API key: {how}"
+            found.append(Remark("problem", text))
+        elif made or (secrets is not None and secrets.guarded):
+            text = f"every request will be answered by 401: an API key was made once, and no valid one is left: {how}"
+            found.append(Remark("note", text))
     return found
 
 
