@@ -107,3 +107,12 @@ def test_the_scheme_of_a_key_is_written_in_any_case(embedded: TestClient, scheme
     served(embedded)._read_elsewhere()
     assert embedded.get("/v1/experiments").status_code == 401
     assert embedded.get("/v1/experiments", headers={"authorization": f"{scheme} {key}"}).status_code == 200
+
+
+@pytest.mark.parametrize("other", ["gr\u00fcn", " gru\u0308n", "gru\u0308n", "gr\u00fcn "])
+def test_arms_that_look_the_same_are_refused(shop: TestClient, other: str) -> None:
+    asked = {"name": "alike", "policy": "ldp-ucb-b", "epsilon": "1", "arms": ["red", "gru\u0308n", other]}
+    problem = shop.post("/v1/experiments", json=asked).json()
+    assert (problem["status"], problem["parameter"]) == (422, "arms")
+    problem = shop.patch("/v1/experiments/shop", json={"add_arm": " red"}).json()
+    assert (problem["status"], problem["parameter"]) == (422, "add_arm")

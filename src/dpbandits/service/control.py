@@ -18,7 +18,7 @@ from dpbandits.policies import lookup
 from dpbandits.service import changes
 from dpbandits.service.books import LiveRun
 from dpbandits.service.describe import described
-from dpbandits.service.experiment import Settings
+from dpbandits.service.experiment import Settings, refuse_alike
 from dpbandits.service.planner import MOST_ROUNDS, STRONG
 from dpbandits.service.problems import Refusal
 from dpbandits.service.reading import ONE, Name, reading
@@ -118,6 +118,8 @@ def _fields(run: LiveRun, asked: Change, given: dict[str, Any]) -> dict[str, Any
     if asked.add_arm is not None:
         if asked.add_arm in experiment.arms:
             raise InputError("add_arm", f"must be a new name, got '{asked.add_arm}', which is an arm already")
+        for arm in experiment.arms:
+            refuse_alike("add_arm", [arm, asked.add_arm])
         fields["added"] = [*experiment.added, asked.add_arm]
     if asked.paused_arms is not None:
         arms = [*experiment.arms, *fields.get("added", [])[len(experiment.added) :]]

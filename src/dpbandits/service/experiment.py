@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, Literal
+from unicodedata import normalize
 
 from pydantic import (
     BaseModel,
@@ -36,7 +37,7 @@ from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.service.keyring import Keyring
 from dpbandits.session import EXACT_NOISE
 
-__all__ = ["HOLDOUT", "POLICY", "RANDOM", "REPLACED", "SHADOW", "Experiment", "Reward", "Settings"]
+__all__ = ["HOLDOUT", "POLICY", "RANDOM", "REPLACED", "SHADOW", "Experiment", "Reward", "Settings", "refuse_alike"]
 
 #: Who chose the arm of a decision: the policy; chance, for a floor or before the policy begins; the baseline, for a
 #: user who is held out, or for everybody in shadow mode; the baseline in the place of a paused arm.
@@ -216,6 +217,7 @@ class Experiment:
 
     def check_new(self) -> None:
         """Refuse what cannot work. It is not asked of experiments that are stored: a server must start with them."""
+        refuse_alike("arms", self.arms)
         if self.levels and not any(self.levels):
             raise InputError("levels", "must have a level above 0, at which users answer, got only 0")
         if self.range is not None and (wide := self.range[1] - self.range[0]) > WIDEST:
@@ -270,6 +272,15 @@ def _names(arms: list[str]) -> list[str]:
         twice = next(arm for arm in arms if arms.count(arm) > 1)
         raise InputError("arms", f"must have different names, got '{twice}' twice")
     return arms
+
+
+def refuse_alike(parameter: str, arms: list[str]) -> None:
+    """Refuse two names that look the same to people: spaces around one, or a letter that is written in two ways."""
+    seen: dict[str, str] = {}
+    for arm in arms:
+        other = seen.setdefault(normalize("NFKC", arm).strip(), arm)
+        if other != arm:
+            raise InputError(parameter, f"must be names that look different, got {other!a} and {arm!a}")
 
 
 def _levels(asked: Settings) -> list[Fraction] | None:
