@@ -52,8 +52,9 @@ def bits_above(total: float, count: int, line: float, most: int, p: float, rng: 
     zeros_needed = float(most) + 1.0
     if line > 0.0:
         zeros_needed = (total / line - count) * (1.0 - 1e-12)
-        longest = max(zeros_needed, rounds_within(zeros_needed, 1.0 - p + 1e-300, 1.0 - p + 1e-300))
-        n = most if longest >= most else max(int(longest), 1)
+        if zeros_needed < most:
+            longest = max(zeros_needed, rounds_within(zeros_needed, 1.0 - p + 1e-300, 1.0 - p + 1e-300))
+            n = most if longest >= most else max(int(longest), 1)
     elif line == 0.0 and total <= 0.0:
         n = 1  # the first 0 reaches the line
     ones = successes(n, p, rng)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpbandits.numerics import unit
+from dpbandits.numerics import positive_log, unit
 from dpbandits.protocols import NO_LINE, Releases
 
-__all__ = ["first_unready", "largest_bound", "raised_mean"]
+__all__ = ["first_unready", "largest_bound", "raised_mean", "rounds_ready"]
 
 
 def first_unready(releases: Releases, arms: int, t: int, confidence: float) -> int:
@@ -25,6 +25,16 @@ def first_unready(releases: Releases, arms: int, t: int, confidence: float) -> i
         if not releases.ready(arm, confidence):
             return arm
     return arms
+
+
+def rounds_ready(releases: Releases, arms: int, t: int, alpha: float) -> int:
+    """A number of rounds after t, at most t, in which no arm must be explored at confidence ``alpha`` log t."""
+    ahead = t
+    while ahead > 0:
+        if first_unready(releases, arms, t, alpha * positive_log(t + ahead)) == arms:
+            return ahead
+        ahead //= 4
+    return 0
 
 
 def largest_bound(agent: Any, releases: Releases, t: int, confidence: float) -> tuple[int, int, float]:

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.exploring import first_unready, rounds_ready
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.kl_ucb import KLUCB
 from dpbandits.agents.lazy import CoveringUCB, LazyUCB
@@ -129,21 +129,11 @@ class SkippingUCB(NamedTuple):
                 second, rival_bonus = max(second, index), max(rival_bonus, bonus)
         if confidence <= 0.0:
             return best, 1, NO_LINE
-        self.leader[0], self.since[0], self.until[0] = best, t, t + self.rounds_ready(releases, t)
+        self.leader[0], self.since[0], self.until[0] = best, t, t + rounds_ready(releases, ucb.arms, t, ucb.alpha)
         self.rise[0] = rival_bonus / ((t - ucb.lag) * log_t)  # bonuses grow at most like log t, whose slope falls
         self.ceiling[0] = second - self.rise[0] * t + MARGIN * (1.0 + rival_bonus)
         self.lead[0], self.confidence[0] = first - second, confidence
         return self.stint(releases, t, best_bonus, first - second)
-
-    def rounds_ready(self, releases: Releases, t: int) -> int:
-        """A number of rounds, t or fewer, for which no arm must be explored."""
-        ahead = t
-        while ahead > 0:
-            due = self.ucb.alpha * positive_log(t + ahead)
-            if first_unready(releases, self.ucb.arms, t, due) == self.ucb.arms:
-                return ahead
-            ahead //= 4
-        return 0
 
     def ceiling_at(self, t: int) -> float:
         """An upper bound on the rivals' indices in round t."""

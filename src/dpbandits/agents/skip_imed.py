@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dpbandits.agents.exploring import first_unready
+from dpbandits.agents.exploring import first_unready, rounds_ready
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.likelihood import LikelihoodIMED
 from dpbandits.numerics import corrected, kl, kl_lower_near, kl_upper, positive_log, uncorrected, unit
 from dpbandits.protocols import MARGIN, NO_LINE, Foreseeable, Releases
-from dpbandits.types import Floats, Rng
+from dpbandits.types import Floats, Integers, Rng
 
 HALF = 0.5  # the share of an index's lead that its own growth may use up in a stint
 FARTHEST = 40.0  # a lead larger than this does not make the stint longer
@@ -23,6 +23,8 @@ class KeptOfIMED(NamedTuple):
     """The fields of ``SkippingIMED`` and ``SkippingLikelihood``."""
 
     imed: Any
+    last: Integers  # (1,): the arm of the last stint, the only one that may have changed; -1 if any may have
+    until: Integers  # (1,): in no round up to this one must an arm be explored; 0 where that is not known
     counts: Floats  # (arms,): the number of samples when the next three were computed; 0 before that
     means: Floats  # (arms,)
     logs: Floats  # (arms,): log of ``counts``
@@ -52,7 +54,9 @@ class IMEDInStints:
         arms = len(self.means)
         leader = self.leader(releases)
         top = max(self.means[leader], 0.0)
-        best, least, second = leader, self.index_at(releases, leader, top), math.inf
+        best, least, second = leader, self.logs[leader], math.inf
+        if self.means[leader] < top:  # a mean below 0
+            least = self.index_at(releases, leader, top)
         for arm in range(arms):
             if arm == leader:
                 continue
@@ -71,16 +75,42 @@ class IMEDInStints:
         return (best, rounds, line) if line < self.means[best] else (best, 1, NO_LINE)
 
     def leader(self: Any, releases: Any) -> int:
-        """Look at the arms that were played, and return the first one with the largest mean."""
-        leader = 0
-        for arm in range(len(self.means)):
+        """Look at the arm that was played, and return the first arm with the largest mean."""
+        arms, last = len(self.means), self.last[0]
+        for arm in range(arms) if last < 0 else range(last, last + 1):
             n = releases.samples(arm, 0)
             if self.counts[arm] != n:
                 self.counts[arm], self.means[arm], self.logs[arm] = n, self.mean(releases, arm), positive_log(n)
                 self.least[arm], self.tops[arm] = math.nan, -1.0
+        leader = 0
+        for arm in range(1, arms):
             if self.means[arm] > self.means[leader]:
                 leader = arm
         return leader
+
+    def unready(self: Any, releases: Any, t: int, alpha: float) -> int:
+        """An arm that must be explored in round t; the number of arms if there is none. Most rounds need no look."""
+        arms = len(self.means)
+        if t <= self.until[0]:
+            return arms
+        arm = first_unready(releases, arms, t, alpha * positive_log(t))
+        if arm < arms:
+            self.last[0] = -1
+        else:
+            self.until[0] = t + rounds_ready(releases, arms, t, alpha)
+        return arm
+
+    def stint_while_ready(self: Any, releases: Any, t: int, alpha: float) -> tuple[int, int, float]:
+        """``stint``, but only one round if an arm may have to be explored before the stint ends."""
+        arm, rounds, line = self.stint(releases)
+        self.last[0] = arm
+        end = t + rounds - 1
+        if end > self.until[0]:
+            arms = len(self.means)
+            if first_unready(releases, arms, t, alpha * positive_log(end)) < arms:
+                return arm, 1, NO_LINE
+            self.until[0] = end
+        return arm, rounds, line
 
     def rounding(self: Any, arm: int) -> float:
         """A bound on the rounding error of this arm's index, if evidence is rounded like n times a divergence.
@@ -137,13 +167,15 @@ class IMEDInStints:
 
     def exploring(self: Any, releases: Any, arm: int, top: float, lead: float) -> tuple[int, float]:
         """For how long to play an arm with a smaller mean, and above which line."""
-        n, evidence = self.counts[arm], self.evidence[arm]
-        rise = self.rise(releases, arm, top) + 1.0 / n  # of its index in a round
-        rounds = int(min(HALF * lead / rise, 1e15))
-        if rounds < 2:
+        evidence = self.evidence[arm]
+        usable, rise = HALF * lead * self.counts[arm], self.rise(releases, arm, top) + 1.0  # for twice the samples
+        if usable < 2.0 * rise:
             return 1, NO_LINE
+        rounds = int(min(usable / rise, 1e15))
         own = positive_log(releases.samples(arm, rounds))
-        more = lead + self.logs[arm] - own - self.rounding(arm)  # a correction allows more, which is not used
+        more = lead + self.logs[arm] - own - self.rounding(arm)
+        if more > 0.0:  # a correction allows more evidence: the penalty's slope is at most this up to evidence + 2 more
+            more /= max(1.0 - self.imed.correction / (1.0 + evidence + 2.0 * more), 0.5)
         return rounds, self.lower(releases, arm, top, evidence + more, rounds) + MARGIN
 
 
@@ -163,22 +195,26 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
     @classmethod
     def start(cls, imed: IMED) -> Self:
         """A fresh agent with the choices of ``imed``."""
-        return cls(imed, *np.zeros((8, imed.arms)))
+        return cls(imed, np.array([-1]), np.array([0]), *np.zeros((8, imed.arms)))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         imed = self.imed
-        confidence = imed.alpha * positive_log(t)
-        arm = first_unready(releases, imed.arms, t, confidence)
+        arm = self.unready(releases, t, imed.alpha)
         if arm < imed.arms:
             return arm, 1, NO_LINE
+        confidence = imed.alpha * positive_log(t)
         for arm in range(imed.arms):
             if releases.width(arm, confidence, 0) > 0.0:
                 return imed.act(releases, t, rng)
-        arm, rounds, line = self.stint(releases)
+        arm, rounds, line = self.stint_while_ready(releases, t, imed.alpha)
         self.counts[arm] = 0.0  # it is played now, and its mean may change while its samples do not
-        if rounds > 1 and first_unready(releases, imed.arms, t, imed.alpha * positive_log(t + rounds - 1)) < imed.arms:
-            return arm, 1, NO_LINE
         return arm, rounds, line
+
+    def floor(self, arm: int, top: float) -> float:
+        """A lower bound on this arm's index: the penalty is convex in the largest mean, so it is above its tangent."""
+        if self.tops[arm] < 0.0:
+            return -math.inf
+        return max(self.penalties[arm] + self.slopes[arm] * (top - self.tops[arm]), 0.0) + self.logs[arm]
 
     def mean(self, releases: Releases, arm: int) -> float:
         """The released mean, clipped to [0, 1]."""
@@ -197,8 +233,8 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
         return kl_upper(self.means[arm], evidence / self.counts[arm])
 
     def rise(self, releases: Releases, arm: int, top: float) -> float:
-        """By how much the evidence against ``top`` rises in a round, if the mean stays."""
-        return self.evidence[arm] / self.counts[arm]
+        """By how much the evidence against ``top`` rises when the arm's samples double, if the mean stays."""
+        return self.evidence[arm]
 
     def lower(self, releases: Releases, arm: int, top: float, most: float, rounds: int) -> float:
         """What the mean must stay above in so many rounds for the evidence against ``top`` to be at most ``most``."""
@@ -222,17 +258,11 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
     @classmethod
     def start(cls, likelihood: LikelihoodIMED) -> Self:
         """A fresh agent with the choices of ``likelihood``."""
-        return cls(likelihood, *np.zeros((8, len(likelihood.means))))
+        return cls(likelihood, np.array([-1]), np.array([0]), *np.zeros((8, len(likelihood.means))))
 
     def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
-        arms = len(self.means)
-        arm = first_unready(releases, arms, t, positive_log(t))
-        if arm < arms:
-            return arm, 1, NO_LINE
-        arm, rounds, line = self.stint(releases)
-        if rounds > 1 and first_unready(releases, arms, t, positive_log(t + rounds - 1)) < arms:
-            return arm, 1, NO_LINE
-        return arm, rounds, line
+        arm = self.unready(releases, t, 1.0)
+        return (arm, 1, NO_LINE) if arm < len(self.means) else self.stint_while_ready(releases, t, 1.0)
 
     def mean(self, releases: Foreseeable, arm: int) -> float:
         """The released mean."""
@@ -253,8 +283,8 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
         return math.inf
 
     def rise(self, releases: Foreseeable, arm: int, top: float) -> float:
-        """By how much the evidence against ``top`` may rise in a round."""
-        return releases.rise(arm, self.means[arm], top, self.evidence[arm])
+        """By how much the evidence against ``top`` may rise when the arm's samples double."""
+        return self.counts[arm] * releases.rise(arm, self.means[arm], top, self.evidence[arm])
 
     def lower(self, releases: Foreseeable, arm: int, top: float, most: float, rounds: int) -> float:
         """What the mean must stay above in so many rounds for the evidence against ``top`` to be at most ``most``."""

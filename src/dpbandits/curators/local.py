@@ -13,7 +13,7 @@ from dpbandits.draws import bits_above
 from dpbandits.mechanisms import convert_to_bernoulli, laplace, response_probability
 from dpbandits.numerics import GRID, on_grid
 from dpbandits.privacy.guarantee import ANY_REAL, IN_RANGE, Guarantee
-from dpbandits.protocols import Environment
+from dpbandits.protocols import NO_LINE, Environment
 from dpbandits.types import Floats, Integers, Rng
 
 
@@ -97,6 +97,6 @@ class LocalBernoulli(NotNegative, OneLevel):
             self.counts[arm] += step
             self.sums[arm] += ones
             played += step
-            if self.mean(arm) <= line:
+            if line > NO_LINE and self.mean(arm) <= line:
                 break
         return played
