@@ -186,7 +186,7 @@ def test_the_answer_is_printed_before_figures_are_drawn(
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text('arms = "0.9,0.6"\nhorizon = 30\nruns = 2\n[[policy]]\nname = "ucb1"\n')
     monkeypatch.setattr("dpbandits.simulation.trace.Trace.plot", full)
-    monkeypatch.setattr("dpbandits.planning.draw.write", full)
+    monkeypatch.setattr("dpbandits.planning.draw.write_plan", full)
     monkeypatch.setattr("dpbandits.experiments.output.write_section", full)
     for words in (
         "simulate ucb1 --arms 0.9,0.6 --horizon 30 --runs 2 --json --out a",
