@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpbandits.client.responder import responder
+from dpbandits.client.responder import responder_for
 from dpbandits.exact import (
     BernoulliCurator,
     LaplaceCurator,
@@ -105,7 +105,7 @@ def client(block: dict[str, Any], reward: str) -> dict[str, Any]:
     """One response of a client to a server's block, to as many random words as it takes."""
     used: list[int] = []
     entropy = words(f"client {json.dumps(block)} {reward}")
-    made = responder(block, RiggedNoise(_drawing(entropy, used)))(float(reward))
+    made = responder_for(block, RiggedNoise(_drawing(entropy, used)))(float(reward))
     return {"block": block, "reward": reward, "entropy": [f"{word:016x}" for word in used], "response": str(made)}
 
 

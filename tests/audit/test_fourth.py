@@ -135,8 +135,8 @@ def test_a_device_with_an_object_of_another_kind_in_it_is_not_proved() -> None:
 
 
 def test_a_device_is_not_proved_if_code_of_the_package_was_exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_grid = responses.grid_steps
-    monkeypatch.setattr(responses, "on_grid", lambda reward, bits: 1 if reward == 0.3 else on_grid(reward, bits))
+    steps = responses.grid_steps
+    monkeypatch.setattr(responses, "grid_steps", lambda reward, bits: 1 if reward == 0.3 else steps(reward, bits))
     assert verify_curator(BernoulliCurator("1"), "1").verdict == "not refuted"
     monkeypatch.undo()
     monkeypatch.setattr(responses, "max", lambda low, reward: low, raising=False)  # every reward becomes 0
