@@ -349,7 +349,7 @@ def corrected(evidence: float, correction: float) -> float:
     """
     if correction == 0.0 or evidence == 0.0 or evidence == math.inf:
         return evidence
-    return max(evidence - correction * math.log(1.0 + evidence), 0.0)  # log1p takes half as long again
+    return max(evidence - correction * math.log1p(evidence), 0.0)
 
 
 def uncorrected(index: float, correction: float) -> float:

@@ -54,9 +54,7 @@ class IMEDInStints:
         arms = len(self.means)
         leader = self.leader(releases)
         top = max(self.means[leader], 0.0)
-        best, least, second = leader, self.logs[leader], math.inf
-        if self.means[leader] < top:  # a mean below 0
-            least = self.index_at(releases, leader, top)
+        best, least, second = leader, self.index_at(releases, leader, top), math.inf
         for arm in range(arms):
             if arm == leader:
                 continue
@@ -173,9 +171,7 @@ class IMEDInStints:
             return 1, NO_LINE
         rounds = int(min(usable / rise, 1e15))
         own = positive_log(releases.samples(arm, rounds))
-        more = lead + self.logs[arm] - own - self.rounding(arm)
-        if more > 0.0:  # a correction allows more evidence: the penalty's slope is at most this up to evidence + 2 more
-            more /= max(1.0 - self.imed.correction / (1.0 + evidence + 2.0 * more), 0.5)
+        more = lead + self.logs[arm] - own - self.rounding(arm)  # a correction allows more, which is not used
         return rounds, self.lower(releases, arm, top, evidence + more, rounds) + MARGIN
 
 
@@ -209,12 +205,6 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
         arm, rounds, line = self.stint_while_ready(releases, t, imed.alpha)
         self.counts[arm] = 0.0  # it is played now, and its mean may change while its samples do not
         return arm, rounds, line
-
-    def floor(self, arm: int, top: float) -> float:
-        """A lower bound on this arm's index: the penalty is convex in the largest mean, so it is above its tangent."""
-        if self.tops[arm] < 0.0:
-            return -math.inf
-        return max(self.penalties[arm] + self.slopes[arm] * (top - self.tops[arm]), 0.0) + self.logs[arm]
 
     def mean(self, releases: Releases, arm: int) -> float:
         """The released mean, clipped to [0, 1]."""
