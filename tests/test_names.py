@@ -13,7 +13,7 @@ from dpbandits.policies import lookup
 PACKAGE = Path(dpbandits.__file__).parent
 
 #: Names that still have two meanings, one of them in the service.
-TWO_MEANINGS = {"Outcome", "check", "create", "estimate", "overview", "play", "write"}
+TWO_MEANINGS = {"check", "create", "estimate", "overview", "play", "write"}
 
 
 def trees() -> Iterator[tuple[str, ast.Module]]:

@@ -19,7 +19,7 @@ from dpbandits.service import access
 from dpbandits.service.service import Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
-from dpbandits.service.store import Database, shown
+from dpbandits.service.store import Database, shown_address
 
 Open = Callable[..., TestClient]
 
@@ -81,8 +81,8 @@ def test_no_password_of_an_address_is_shown(tmp_path: Path) -> None:
         found = check(ServerSettings.read(store=address, keys=tmp_path / "keys", port=0))
         assert "store cannot be opened: postgresql" in found[0].text
         assert "hunter2" not in str(found)
-        assert "hunter2" not in shown(address)
-    assert shown("postgresql://ann@db/bandits?sslmode=require") == "postgresql://ann@db/bandits"
+        assert "hunter2" not in shown_address(address)
+    assert shown_address("postgresql://ann@db/bandits?sslmode=require") == "postgresql://ann@db/bandits"
 
 
 def test_lost_keys_are_not_made_anew(used: dict[str, Any]) -> None:

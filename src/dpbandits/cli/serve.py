@@ -69,7 +69,7 @@ def _check(config: str | None, flags: dict[str, Any], *, as_json: bool) -> None:
         click.echo(json.dumps({"ok": False, "problems": [str(error)], "notes": []}))
         sys.exit(2)
     from dpbandits.service import serving
-    from dpbandits.service.store import shown
+    from dpbandits.service.store import shown_address
 
     found = serving.check(settings)
     problems = [one.text for one in found if one.level == "problem"]
@@ -80,7 +80,7 @@ def _check(config: str | None, flags: dict[str, Any], *, as_json: bool) -> None:
         for line in (*problems, *(f"note: {text}" for text in notes)):
             click.echo(line)
         if not problems:
-            click.echo(f"ready to serve on http://{settings.host}:{settings.port} with {shown(settings.store)}")
+            click.echo(f"ready to serve on http://{settings.host}:{settings.port} with {shown_address(settings.store)}")
     if problems:
         sys.exit(2)
 

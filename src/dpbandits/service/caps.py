@@ -7,7 +7,7 @@ from typing import Any
 
 from dpbandits.service.books import Ask, LiveRun
 from dpbandits.service.experiment import Experiment
-from dpbandits.service.responses import CONFLICT, Item, Outcome, spends
+from dpbandits.service.responses import CONFLICT, Item, ItemAnswer, spends
 from dpbandits.service.rows import SENT, Rows
 from dpbandits.service.tokens import Token
 
@@ -42,7 +42,7 @@ class SentByUsers:
             rows.charge(experiment.id, token.user, token.level)
             self._add(experiment.id, token.user, 1)
 
-    def charge_again(self, rows: Rows, experiment: Experiment, token: Token, said: Outcome) -> None:
+    def charge_again(self, rows: Rows, experiment: Experiment, token: Token, said: ItemAnswer) -> None:
         """Count an answer to an answered decision: a device that sends another one has drawn noise a second time."""
         if said == CONFLICT and experiment.local:
             self.charge(rows, experiment, token, "refused")

@@ -16,7 +16,7 @@ from dpbandits.service.caps import SentByUsers
 from dpbandits.service.commits import Commits
 from dpbandits.service.experiment import HOLDOUT, POLICY
 from dpbandits.service.problems import Refusal, not_running
-from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, UNKNOWN, Item, Outcome, Tell, said_again
+from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, UNKNOWN, Item, ItemAnswer, Tell, said_again
 from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, Rows, released_rows
 from dpbandits.service.sealing import seal
 from dpbandits.service.state import LiveState
@@ -190,7 +190,7 @@ class _Work:
             rows.count_decisions(row)
         return shown(experiment, made, books.keys)
 
-    def tell(self, item: Item) -> Outcome:
+    def tell(self, item: Item) -> ItemAnswer:
         if self.looks:
             said = self.again(item)
             if said is not None:
@@ -221,7 +221,7 @@ class _Work:
         )
         return said
 
-    def again(self, item: Item) -> Outcome | None:
+    def again(self, item: Item) -> ItemAnswer | None:
         """What is said to an answer that came before; None to a new one."""
         before = self.told.get(item.key)
         if before is None:

@@ -18,7 +18,7 @@ from dpbandits.service import tokens
 from dpbandits.service.books import Ask
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.problems import Refusal, not_loaded
-from dpbandits.service.responses import UNKNOWN, Item, Outcome, Tell
+from dpbandits.service.responses import UNKNOWN, Item, ItemAnswer, Tell
 from dpbandits.service.service import Service
 
 __all__ = ["CODES", "MOST", "decide", "respond"]
@@ -125,7 +125,7 @@ async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int,
         await service.look_for_tokens()  # another worker may just have made the experiment, or a new token key
         read = _items(service, bodies, rewards)
     items = [one for one in read if type(one) is Item]
-    outcomes: list[Outcome] = await service.writer.submit(Tell(items, rewards)) if items else []
+    outcomes: list[ItemAnswer] = await service.writer.submit(Tell(items, rewards)) if items else []
     if len(items) < len(read):
         told = iter(outcomes)
         outcomes = [next(told) if isinstance(one, Item) else one for one in read]
@@ -169,16 +169,16 @@ def _shape(rewards: bool) -> str:
 
 
 @lru_cache(1000)  # reasons may name an experiment
-def _outcome(outcome: Outcome) -> bytes:
+def _outcome(outcome: ItemAnswer) -> bytes:
     status, reason = outcome
     return msgspec.json.encode({"status": status, "reason": reason} if reason else {"status": status})
 
 
-def _items(service: Service, bodies: list[Any], rewards: bool) -> list[Item | Outcome]:
+def _items(service: Service, bodies: list[Any], rewards: bool) -> list[Item | ItemAnswer]:
     """Each with its token, or what is wrong with it."""
     runs, take = service.runs, _reward if rewards else _response
     read = iter(tokens.read([one.token for one in bodies if type(one) is not tuple], service.keys))
-    found: list[Item | Outcome] = []
+    found: list[Item | ItemAnswer] = []
     for one in bodies:
         if type(one) is tuple:
             found.append(one)
@@ -197,7 +197,7 @@ def _items(service: Service, bodies: list[Any], rewards: bool) -> list[Item | Ou
     return found
 
 
-def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | Outcome:
+def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | ItemAnswer:
     if not isinstance(reward, int | float) or isinstance(reward, bool):
         return "invalid", "reward must be a number"
     try:
@@ -207,7 +207,7 @@ def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | 
     return Item(token, None, experiment.value(number))
 
 
-def _response(experiment: Experiment, token: tokens.Token, response: Any) -> Item | Outcome:
+def _response(experiment: Experiment, token: tokens.Token, response: Any) -> Item | ItemAnswer:
     if type(response) is dict:
         name = token.decision if token.item == 0 else f"{token.decision}.{token.item}"
         if set(response) != {"decision", "epsilon", "response"}:

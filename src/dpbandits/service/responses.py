@@ -17,7 +17,7 @@ __all__ = [
     "NOT_TAKEN",
     "UNKNOWN",
     "Item",
-    "Outcome",
+    "ItemAnswer",
     "Tell",
     "said_again",
     "spends",
@@ -60,16 +60,16 @@ class Tell:
 
 
 #: (status, reason): what is said to the sender of a response.
-Outcome = tuple[str, str]
-ACCEPTED: Outcome = ("accepted", "")
-DUPLICATED: Outcome = ("duplicate", "")
-CONFLICT: Outcome = ("conflict", "another answer to this decision is stored, and stands")
-UNKNOWN: Outcome = (
+ItemAnswer = tuple[str, str]
+ACCEPTED: ItemAnswer = ("accepted", "")
+DUPLICATED: ItemAnswer = ("duplicate", "")
+CONFLICT: ItemAnswer = ("conflict", "another answer to this decision is stored, and stands")
+UNKNOWN: ItemAnswer = (
     "unknown",
     "the token is not one of this server's, was changed, or the database has no such experiment or decision",
 )
-TOO_LATE: Outcome = ("late", "it came after its window, or after its stint was closed")
-CAPPED: Outcome = (
+TOO_LATE: ItemAnswer = ("late", "it came after its window, or after its stint was closed")
+CAPPED: ItemAnswer = (
     "invalid",
     "this user has sent as many responses as max_responses_per_user allows; nothing was taken",
 )
@@ -87,7 +87,7 @@ def spends(experiment: Experiment, outcome: str) -> bool:
     return experiment.local or outcome not in NOT_TAKEN
 
 
-def said_again(item: Item, outcome: str, response: int | None, digest: bytes | None, recent: Recent) -> Outcome:
+def said_again(item: Item, outcome: str, response: int | None, digest: bytes | None, recent: Recent) -> ItemAnswer:
     """What is said to somebody who answers a decision that is answered, from what is stored of the first answer."""
     if outcome in NOT_TAKEN:
         return NOT_TAKEN[outcome]

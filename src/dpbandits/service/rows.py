@@ -8,7 +8,7 @@ from typing import Any
 
 from dpbandits.service.books import SILENT, LiveRun, Made
 from dpbandits.service.experiment import HOLDOUT
-from dpbandits.service.responses import CONFLICT, DUPLICATED, Outcome
+from dpbandits.service.responses import CONFLICT, DUPLICATED, ItemAnswer
 from dpbandits.service.state import LiveState
 from dpbandits.service.statements import Insert, Lookup
 
@@ -125,7 +125,7 @@ class Rows:
         if made.kind == HOLDOUT:
             self.hold_out(made.experiment, made.level, made.items)
 
-    def count_again(self, experiment: int, arm: int, said: Outcome) -> None:
+    def count_again(self, experiment: int, arm: int, said: ItemAnswer) -> None:
         """Count an answer that came before."""
         if said in AGAIN:
             self.count(experiment, arm, AGAIN[said])

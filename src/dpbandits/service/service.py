@@ -30,7 +30,7 @@ from dpbandits.service.sealing import fit, not_lost, opened
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
 from dpbandits.service.starting import read_experiment, refuse_shared_files, refuse_unkept
-from dpbandits.service.store import Database, shown
+from dpbandits.service.store import Database, shown_address
 from dpbandits.service.tables import experiments, states
 from dpbandits.service.tally import Tally
 from dpbandits.service.threads import Threads
@@ -144,7 +144,7 @@ class Service:
         if self.settings.demo and demo.NAME not in self.names:
             with suppress(Refusal):  # another worker has just made it
                 await changes.create(self, demo.SETTINGS, "dpbandits", None)
-        log.info("started", store=shown(self.store.url), experiments=len(self.runs))
+        log.info("started", store=shown_address(self.store.url), experiments=len(self.runs))
 
     async def stop(self) -> None:
         """Finish what is waiting, and close everything."""

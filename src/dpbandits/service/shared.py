@@ -25,7 +25,7 @@ from dpbandits.service.responses import (
     NOT_TAKEN,
     UNKNOWN,
     Item,
-    Outcome,
+    ItemAnswer,
     Tell,
     said_again,
 )
@@ -120,7 +120,7 @@ class Shared(Commits[Ask | Tell]):
         return self._in_order(jobs, answers, told)
 
     @staticmethod
-    def _in_order(jobs: list[Ask | Tell], answers: list[bytes | Refusal], told: list[Outcome]) -> list[Any]:
+    def _in_order(jobs: list[Ask | Tell], answers: list[bytes | Refusal], told: list[ItemAnswer]) -> list[Any]:
         ordered: list[Any] = []
         made, said = iter(answers), iter(told)
         for job in jobs:
@@ -193,7 +193,7 @@ class _Append:
                 answers.append(not_running(experiment))
         return answers
 
-    def tell_all(self, items: list[Item]) -> list[Outcome]:
+    def tell_all(self, items: list[Item]) -> list[ItemAnswer]:
         """Append what came; what is to be said about each."""
         fresh: dict[tuple[Any, ...], Item] = {}
         for item in items:
@@ -237,7 +237,7 @@ class _Append:
             None if late else item.digest(self.books.recent), sealed, False,
         )  # fmt: skip
 
-    def taken(self, item: Item) -> Outcome:
+    def taken(self, item: Item) -> ItemAnswer:
         token, experiment = item.token, self.runs[item.token.experiment].experiment
         outcome = "late" if self.late(item) else "waiting"
         if self.sent.full(experiment, token.user):
@@ -246,7 +246,7 @@ class _Append:
         self.became[item.key] = outcome
         return NOT_TAKEN.get(outcome, ACCEPTED)
 
-    def again(self, item: Item, first: Item, before: tuple[Any, ...] | None) -> Outcome:
+    def again(self, item: Item, first: Item, before: tuple[Any, ...] | None) -> ItemAnswer:
         """What is said to a repetition, of something that is stored or that came in the same transaction."""
         if before is not None:
             outcome, response, digest = before

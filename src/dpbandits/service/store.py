@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 
 from dpbandits.errors import InputError
 
-__all__ = ["LIVELY", "Database", "discard", "refuse_no_file", "refuse_unwritable", "resolved", "shown"]
+__all__ = ["LIVELY", "Database", "discard", "refuse_no_file", "refuse_unwritable", "resolved", "shown_address"]
 
 #: How long a statement waits for a lock. The server is the only one that writes for long.
 BUSY = 5.0
@@ -72,11 +72,11 @@ class Database:
         self.embedded = parsed.get_backend_name() == "sqlite"
         _refuse_odd_address(name, parsed)
         if not self.embedded and parsed.get_backend_name() != "postgresql":
-            raise InputError(name, f"must be sqlite:///FILE or postgresql://..., got '{shown(parsed)}'")
+            raise InputError(name, f"must be sqlite:///FILE or postgresql://..., got '{shown_address(parsed)}'")
         file = parsed.database if self.embedded and parsed.database != ":memory:" else None
         if self.embedded and (parsed.query or (file or "").startswith("file:")):
             text = "must be sqlite:///FILE with a plain path, without file: and options"
-            raise InputError(name, f"{text}, got '{shown(parsed)}'")
+            raise InputError(name, f"{text}, got '{shown_address(parsed)}'")
         if synchronous not in SYNCHRONOUS:
             raise InputError("synchronous", f"must be one of {', '.join(SYNCHRONOUS)}, got '{synchronous}'")
         self.url = parsed if self.embedded else parsed.set(drivername="postgresql+psycopg")
@@ -215,7 +215,7 @@ class Database:
         try:
             connection = self.engine.connect()
         except DatabaseError as error:
-            where = self.path or shown(self.url)
+            where = self.path or shown_address(self.url)
             raise InputError(self.name, f"cannot be opened: {where}: {_said(self.url, error)}") from None
         with connection:
             try:
@@ -288,12 +288,12 @@ class Database:
             self._lock = None
 
 
-def shown(url: URL | str) -> str:
+def shown_address(url: URL | str) -> str:
     """An address as people may see it, without the password and the parameters: one of these may be it, too.
 
     Where another part looks as if a password had got into it, that part is not shown, either.
 
-    >>> shown("postgresql://ann:hunter2@db/bandits?sslmode=require"), shown("postgresql://db/bandits&password=hunter2")
+    >>> shown_address("postgresql://ann:hunter2@db/bandits?sslmode=require"), shown_address("postgresql://db/bandits&password=hunter2")
     ('postgresql://ann:***@db/bandits', 'postgresql://db/***')
     """
     made = make_url(url).set(query={})
