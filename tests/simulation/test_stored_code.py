@@ -181,6 +181,7 @@ def test_no_policy_takes_a_damaged_or_foreign_entry_for_its_own(
     A policy that finds nothing is compiled, as on a fresh store.
     """
     monkeypatch.setenv("DPBANDITS_CACHE", str(tmp_path))
+    monkeypatch.setattr(compiled, "_dispatcher", compiled._dispatcher.__wrapped__)  # nothing of earlier tests
     names = lookup.names()
     first, signature = question(names[0])
     first.compile(signature)

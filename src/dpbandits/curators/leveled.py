@@ -161,11 +161,10 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
     def score(self, arm: int, mean: float) -> tuple[float, float]:
         """The first and second derivative of the misfit."""
         slope, bend = 0.0, 0.0
-        counts, all_ones, slopes = self.counts, self.ones, self.slopes  # looked up once: in plain Python this counts
         for place in range(self.used[0]):
-            n = counts[arm, place]
+            n = self.counts[arm, place]
             if n > 0.0:
-                ones, s = all_ones[arm, place], slopes[arm, place] / n
+                ones, s = self.ones[arm, place], self.slopes[arm, place] / n
                 p = attenuate(mean, s)
                 one, zero = s / p, s / (1.0 - p)
                 from_ones, from_zeros = ones * one, (n - ones) * zero
@@ -196,11 +195,10 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
 
     def misfit(self, arm: int, mean: float) -> float:
         total = 0.0
-        counts, ones, slopes = self.counts, self.ones, self.slopes
         for place in range(self.used[0]):
-            n = counts[arm, place]
+            n = self.counts[arm, place]
             if n > 0.0:
-                total += n * kl(ones[arm, place] / n, attenuate(mean, slopes[arm, place] / n))
+                total += n * kl(self.ones[arm, place] / n, attenuate(mean, self.slopes[arm, place] / n))
         return total
 
     def steepness(self, arm: int, mean: float) -> float:

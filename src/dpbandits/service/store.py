@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from alembic import command
@@ -293,12 +294,14 @@ def shown_address(url: URL | str) -> str:
 
     Where another part looks as if a password had got into it, that part is not shown, either.
 
-    >>> shown_address("postgresql://ann:hunter2@db/bandits?sslmode=require"), shown_address("postgresql://db/bandits&password=hunter2")
-    ('postgresql://ann:***@db/bandits', 'postgresql://db/***')
+    >>> shown_address("postgresql://ann:hunter2@db/bandits?sslmode=require")
+    'postgresql://ann:***@db/bandits'
+    >>> shown_address("postgresql://db/bandits&password=hunter2")
+    'postgresql://db/***'
     """
     made = make_url(url).set(query={})
     hidden: dict[str, Any] = dict.fromkeys(_odd_parts(made), HIDDEN)
-    return made.set(**hidden).render_as_string()
+    return made.set(**hidden).render_as_string().replace(quote(HIDDEN, safe=""), HIDDEN)
 
 
 def _odd_parts(url: URL) -> list[str]:
