@@ -116,3 +116,8 @@ def test_arms_that_look_the_same_are_refused(shop: TestClient, other: str) -> No
     assert (problem["status"], problem["parameter"]) == (422, "arms")
     problem = shop.patch("/v1/experiments/shop", json={"add_arm": " red"}).json()
     assert (problem["status"], problem["parameter"]) == (422, "add_arm")
+
+
+def test_arms_that_look_different_are_taken(shop: TestClient) -> None:
+    asked = {"name": "areas", "policy": "ldp-ucb-b", "epsilon": "1", "arms": ["m2", "m\u00b2", "M2"]}
+    assert shop.post("/v1/experiments", json=asked).status_code == 201

@@ -166,10 +166,11 @@ class IMEDInStints:
     def exploring(self: Any, releases: Any, arm: int, top: float, lead: float) -> tuple[int, float]:
         """For how long to play an arm with a smaller mean, and above which line."""
         evidence = self.evidence[arm]
-        usable, rise = HALF * lead * self.counts[arm], self.rise(releases, arm, top) + 1.0  # for twice the samples
-        if usable < 2.0 * rise:
+        rise = self.rise(releases, arm, top) + 1.0  # of its index when its samples double, about
+        share = HALF * lead * self.counts[arm]
+        if share < 2.0 * rise:
             return 1, NO_LINE
-        rounds = int(min(usable / rise, 1e15))
+        rounds = int(min(share / rise, 1e15))
         own = positive_log(releases.samples(arm, rounds))
         more = lead + self.logs[arm] - own - self.rounding(arm)  # a correction allows more, which is not used
         return rounds, self.lower(releases, arm, top, evidence + more, rounds) + MARGIN
@@ -201,6 +202,7 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
         confidence = imed.alpha * positive_log(t)
         for arm in range(imed.arms):
             if releases.width(arm, confidence, 0) > 0.0:
+                self.last[0] = -1
                 return imed.act(releases, t, rng)
         arm, rounds, line = self.stint_while_ready(releases, t, imed.alpha)
         self.counts[arm] = 0.0  # it is played now, and its mean may change while its samples do not

@@ -275,10 +275,10 @@ def _names(arms: list[str]) -> list[str]:
 
 
 def refuse_alike(parameter: str, arms: list[str]) -> None:
-    """Refuse two names that look the same to people: spaces around one, or a letter that is written in two ways."""
+    """Refuse two names that differ only in spaces, or in how a letter with an accent is encoded: they look the same."""
     seen: dict[str, str] = {}
     for arm in arms:
-        other = seen.setdefault(normalize("NFKC", arm).strip(), arm)
+        other = seen.setdefault(" ".join(normalize("NFC", arm).split()), arm)
         if other != arm:
             raise InputError(parameter, f"must be names that look different, got {other!a} and {arm!a}")
 
