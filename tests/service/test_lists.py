@@ -13,8 +13,6 @@ import sqlalchemy as sa
 from calls import create, decide, served
 from starlette.testclient import TestClient
 
-from dpbandits.service import embedded
-
 Open = Callable[..., TestClient]
 
 #: What is stored, without times, and of digests, whose keys differ, only where there is one.
@@ -56,12 +54,8 @@ def tokens_of(client: TestClient) -> list[str]:
 
 
 @pytest.mark.parametrize("field", ["response", "reward"])
-@pytest.mark.parametrize("many", [1, 250])
-def test_a_list_is_taken_as_if_each_of_it_came_alone(
-    serve: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, many: int
-) -> None:
+def test_a_list_is_taken_as_if_each_of_it_came_alone(serve: Open, tmp_path: Path, field: str) -> None:
     """With answers that come twice, contradict, are late, beyond the cap, of users who are held out, or wrong."""
-    monkeypatch.setattr(embedded, "MANY", many)
     listed, alone = two_alike(serve, tmp_path)
     ours, theirs = tokens_of(listed), tokens_of(alone)
     chance = random.Random(7)

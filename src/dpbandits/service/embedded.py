@@ -33,9 +33,6 @@ class Tick:
 
 Job = Ask | Tell | Tick
 
-#: Responses of one request that are written at once. SQLite works without Python's lock: meanwhile others are read.
-MANY = 250
-
 
 @dataclass(eq=False, repr=False)
 class Embedded(Commits[Job]):
@@ -151,10 +148,7 @@ class _Work:
         if isinstance(job, Ask):
             return self.ask(job)
         if isinstance(job, Tell):
-            said = [self.tell(item) for item in job.items]
-            if len(said) >= MANY:
-                self.write_answers()
-            return said
+            return [self.tell(item) for item in job.items]
         for run in self.books.runs.values():
             desk = run.state.desk
             if run.experiment.active and desk.by_stint and desk.asked[0] > 0 and desk.closing[0] < self.rows.now:
@@ -256,7 +250,8 @@ class _Work:
     def finish(self) -> list[tuple[LiveRun, LiveState, int]]:
         """Write everything; the runs that change, with their new state and whether noise was drawn."""
         rows, books = self.rows, self.books
-        self.write_answers()
+        if not rows.write_answers(self.cursor):
+            raise _LookFirst
         changed = []
         for number, state in self.states.items():
             run = books.runs[number]
@@ -274,8 +269,3 @@ class _Work:
                 raise Unavailable("the database was changed by somebody else: restart the server")
         rows.write(self.cursor, embedded=True)
         return changed
-
-    def write_answers(self) -> None:
-        """Write the answers that came so far."""
-        if not self.rows.write_answers(self.cursor):
-            raise _LookFirst

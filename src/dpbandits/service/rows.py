@@ -145,7 +145,7 @@ class Rows:
         self.held[experiment, level] = (before[0] + decisions, before[1] + responses, before[2] + total)
 
     def write_answers(self, cursor: Any) -> bool:
-        """Write the answers that came since the last time, and count each for its arm; whether all were new."""
+        """Write the answers, and count each for its arm; whether all were new."""
         new = True
         for kept, outcomes in self.answers.items():
             for outcome, rows in outcomes.items():
@@ -153,7 +153,6 @@ class Rows:
                     self.count(experiment, arm, OUTCOMES[outcome], number)
                 new &= ANSWER[kept].run(cursor, rows, embedded=True, shared=(self.at, True, outcome)) == len(rows)
                 self.answered += len(rows)
-                rows.clear()
         return new
 
     def write(self, cursor: Any, *, embedded: bool) -> None:
