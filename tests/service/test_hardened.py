@@ -41,7 +41,7 @@ from dpbandits.service.store import Database
 from dpbandits.service.tables import answers, api_keys, experiments, states
 
 Open = Callable[..., TestClient]
-TOKEN = tokens.Token(7, 0, 2, 0, 0, 7, 1_700_000_000_000, b"", "d1")
+TOKEN = tokens.Token(tokens.Lease(7, 0, 0, 1_700_000_000_000, b"", "d1"), item=0, arm=2, stint=7)
 
 
 def make_key(client: TestClient, role: str) -> str:

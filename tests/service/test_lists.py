@@ -13,6 +13,8 @@ import sqlalchemy as sa
 from calls import create, decide, served
 from starlette.testclient import TestClient
 
+from dpbandits.service import rows
+
 Open = Callable[..., TestClient]
 
 #: What is stored, without times, and of digests, whose keys differ, only where there is one.
@@ -53,20 +55,28 @@ def tokens_of(client: TestClient) -> list[str]:
     return [one["token"] for one in made]
 
 
+@pytest.mark.parametrize("many", [1, rows.MANY])
 @pytest.mark.parametrize("field", ["response", "reward"])
-def test_a_list_is_taken_as_if_each_of_it_came_alone(serve: Open, tmp_path: Path, field: str) -> None:
-    """With answers that come twice, contradict, are late, beyond the cap, of users who are held out, or wrong."""
+def test_a_list_is_taken_as_if_each_of_it_came_alone(
+    serve: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, many: int
+) -> None:
+    """With answers that come twice, contradict, are late, beyond the cap, of users who are held out, or wrong.
+
+    In any order, and lease by lease; written with a statement for each lease, or for those with many answers.
+    """
+    monkeypatch.setattr(rows, "MANY", many)
     listed, alone = two_alike(serve, tmp_path)
     ours, theirs = tokens_of(listed), tokens_of(alone)
     chance = random.Random(7)
-    picked = [(chance.randrange(len(ours)), chance.choice([0, 0, 1, 1, 1, None])) for _ in range(900)]
+    picked = [(chance.randrange(len(ours)), chance.choice([0, 0, 1, 1, 1, None])) for _ in range(1500)]
+    picked[601:] = sorted(picked[601:], key=lambda one: one[0])
 
     def body(tokens: list[str], place: int, value: int | None) -> dict[str, Any]:
         token = tokens[place] if place % 97 else f"{tokens[place][:-4]}AAAA"
         return {"token": token, field: value} if place % 89 else {"token": token}
 
     said = []
-    for start, end in ((0, 600), (600, 601), (601, 900)):
+    for start, end in ((0, 600), (600, 601), (601, 1500)):
         sent = [body(ours, *one) for one in picked[start:end]]
         said += listed.post(f"/v1/{field}s", json=sent).json()
     assert said == [alone.post(f"/v1/{field}s", json=body(theirs, *one)).json() for one in picked]

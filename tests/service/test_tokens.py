@@ -8,13 +8,14 @@ import pytest
 
 from dpbandits.service import tokens
 from dpbandits.service.keyring import Keyring
-from dpbandits.service.tokens import Token
+from dpbandits.service.tokens import Lease, Token
 
 KEYS = Keyring.fresh()
 
 
 def a_token(item: int, user: bytes = b"") -> Token:
-    return Token(1, item, 2, 0, 0, 7, 1_700_000_000_000, user, "d" * (1 + item % 5))
+    lease = Lease(1, 0, 0, 1_700_000_000_000, user, "d" * (1 + item % 5))
+    return Token(lease, item, 2, 7)
 
 
 OURS = [a_token(item, bytes(16) if item % 3 == 0 else b"") for item in range(20)]

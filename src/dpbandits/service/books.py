@@ -21,7 +21,7 @@ from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHAD
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.problems import Refusal
 from dpbandits.service.state import LiveState
-from dpbandits.service.tokens import Token
+from dpbandits.service.tokens import Lease, Token
 
 __all__ = [
     "SILENT",
@@ -300,9 +300,8 @@ def _decisions(experiment: Experiment, row: Made, names: Sequence[str], keys: Ke
             yield f'{{"decision":"{name}{same}null,"token":null}}'
         return
     same += f'{experiment.curators[row.level]}{_deadline(experiment, row)}}},"token":"'
-    token = Token(
-        row.experiment, 0, row.arm, row.level, row.kind, row.stint, row.made, row.person or b"", row.decision
-    )  # fmt: skip
+    lease = Lease(row.experiment, row.level, row.kind, row.made, row.person or b"", row.decision)
+    token = Token(lease, row.first, row.arm, row.stint)
     items = range(row.first, row.first + row.items)
     for name, text in zip(names, tokens.write_each(token, items, keys), strict=True):
         yield f'{{"decision":"{name}{same}{text}"}}'

@@ -9,7 +9,7 @@ from dpbandits.service.books import Ask, LiveRun
 from dpbandits.service.experiment import Experiment
 from dpbandits.service.responses import CONFLICT, Item, ItemAnswer, spends
 from dpbandits.service.rows import SENT, Rows
-from dpbandits.service.tokens import Token
+from dpbandits.service.tokens import Lease
 
 __all__ = ["SentByUsers"]
 
@@ -22,7 +22,7 @@ class SentByUsers:
         self.people: set[tuple[int, bytes]] = set()  # those who are to be counted, by experiment
         if capped:
             self.people |= {(ask.experiment, ask.person) for ask in asks if ask.person and ask.experiment in capped}
-            told = (item.token for item in items)
+            told = (item.token.lease for item in items)
             self.people |= {(one.experiment, one.user) for one in told if one.user and one.experiment in capped}
         self._responses: dict[tuple[int, bytes], int] = {}
 
@@ -36,16 +36,16 @@ class SentByUsers:
         cap = experiment.cap
         return cap is not None and person != b"" and self._responses.get((experiment.id, person), 0) >= cap
 
-    def charge(self, rows: Rows, experiment: Experiment, token: Token, outcome: str) -> None:
+    def charge(self, rows: Rows, experiment: Experiment, lease: Lease, outcome: str) -> None:
         """Count an answer, where it costs its user something."""
-        if token.user and spends(experiment, outcome):
-            rows.charge(experiment.id, token.user, token.level)
-            self._add(experiment.id, token.user, 1)
+        if lease.user and spends(experiment, outcome):
+            rows.charge(experiment.id, lease.user, lease.level)
+            self._add(experiment.id, lease.user, 1)
 
-    def charge_again(self, rows: Rows, experiment: Experiment, token: Token, said: ItemAnswer) -> None:
+    def charge_again(self, rows: Rows, experiment: Experiment, lease: Lease, said: ItemAnswer) -> None:
         """Count an answer to an answered decision: a device that sends another one has drawn noise a second time."""
         if said == CONFLICT and experiment.local:
-            self.charge(rows, experiment, token, "refused")
+            self.charge(rows, experiment, lease, "refused")
 
     def _add(self, number: int, person: bytes, responses: int) -> None:
         self._responses[number, person] = self._responses.get((number, person), 0) + responses

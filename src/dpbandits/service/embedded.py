@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -17,10 +21,10 @@ from dpbandits.service.commits import Commits
 from dpbandits.service.experiment import HOLDOUT, POLICY
 from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, UNKNOWN, Item, ItemAnswer, Tell, said_again
-from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, Rows, released_rows
+from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, Answer, Rows, released_rows
 from dpbandits.service.sealing import seal
 from dpbandits.service.state import LiveState
-from dpbandits.service.tokens import Token
+from dpbandits.service.tokens import Lease, Token
 from dpbandits.service.writer import Unavailable, Untallied
 
 __all__ = ["Embedded", "Tick"]
@@ -108,6 +112,9 @@ class Embedded(Commits[Job]):
         return answers
 
 
+_lease = attrgetter("token.lease")
+
+
 class _LookFirst(Exception):  # noqa: N818  # it is caught, and no error
     """An answer that was taken for new is not, or may not be."""
 
@@ -133,7 +140,7 @@ class _Work:
         for row in DECIDED.run(self.cursor, list(names), embedded=True):
             made = Made(*row)
             self.asked.setdefault((made.experiment, made.decision), []).append(made)
-        old = {one.key[:2] for one in items if one.token.made < self.books.began}
+        old = {one.key[:2] for one in items if one.token.lease.made < self.books.began}
         for number, decision, first, many, arm, made in HANDED_OUT.run(self.cursor, list(old), embedded=True):
             self.before_start |= {(number, decision, item, arm, made) for item in range(first, first + many)}
         keys = [one.key for one in items] if self.looks else []
@@ -148,7 +155,7 @@ class _Work:
         if isinstance(job, Ask):
             return self.ask(job)
         if isinstance(job, Tell):
-            return [self.tell(item) for item in job.items]
+            return [said for lease, items in groupby(job.items, _lease) for said in self.tell(lease, items)]
         for run in self.books.runs.values():
             desk = run.state.desk
             if run.experiment.active and desk.by_stint and desk.asked[0] > 0 and desk.closing[0] < self.rows.now:
@@ -184,36 +191,35 @@ class _Work:
             rows.count_decisions(row)
         return shown(experiment, made, books.keys)
 
-    def tell(self, item: Item) -> ItemAnswer:
-        if self.looks:
-            said = self.again(item)
-            if said is not None:
-                return said
-        token, rows = item.token, self.rows
-        if token.made < self.books.began and item.decided not in self.before_start:
-            return UNKNOWN
-        number = token.experiment
-        run = self.books.runs[number]
-        user = token.user  # most tokens name none
-        over = user and self.sent.full(run.experiment, user)
-        outcome = self.refuse(run, token) if over else self.outcome(run, token, item.value)
-        said = NOT_TAKEN.get(outcome, ACCEPTED)
-        response, digest = None, None
-        if said is ACCEPTED:
-            response = item.response
-            if response is None:
-                digest = item.digest(self.books.recent)
-            if token.kind == HOLDOUT:
-                rows.hold_out(number, token.level, 0, 1, float(response or 0))
-        if user:
-            self.sent.charge(rows, run.experiment, token, outcome)
-        if self.looks:
-            self.told[item.key] = (outcome, response, digest)
-        column, kept = ("response", response) if digest is None else ("digest", digest)
-        rows.answers[column][outcome].append(
-            (number, token.decision, token.item, token.arm, token.stint, token.kind, token.level, token.made, kept)
-        )
-        return said
+    def tell(self, lease: Lease, items: Iterable[Item]) -> list[ItemAnswer]:
+        """Take answers to decisions of a lease. What is the same for all of them is looked up once."""
+        run, looks = self.books.runs[lease.experiment], self.looks
+        receive, old = self.receiver(run, lease), lease.made < self.books.began
+        answers: list[ItemAnswer] = []
+        kept: dict[str, list[Answer]] = defaultdict(list)  # by outcome
+        for item in items:
+            said = self.again(item) if looks else None
+            if said is None and old and item.decided not in self.before_start:
+                said = UNKNOWN
+            if said is None:
+                token = item.token
+                over = lease.user and self.sent.full(run.experiment, lease.user)  # most tokens name no user
+                outcome = self.refuse(run, token) if over else receive(token.arm, token.stint, item.value)
+                said, response, digest = NOT_TAKEN.get(outcome, ACCEPTED), None, None
+                if said is ACCEPTED:
+                    response = item.response
+                    if response is None:
+                        digest = item.digest(self.books.recent)
+                    if lease.kind == HOLDOUT:
+                        self.rows.hold_out(lease.experiment, lease.level, 0, 1, float(response or 0))
+                if lease.user:
+                    self.sent.charge(self.rows, run.experiment, lease, outcome)
+                if looks:
+                    self.told[item.key] = (outcome, response, digest)
+                kept[outcome].append((token.item, token.arm, token.stint, response if digest is None else digest))
+            answers.append(said)
+        self.rows.answers += [(lease, *one) for one in kept.items()]
+        return answers
 
     def again(self, item: Item) -> ItemAnswer | None:
         """What is said to an answer that came before; None to a new one."""
@@ -221,31 +227,38 @@ class _Work:
         if before is None:
             return None
         said = said_again(item, *before, self.books.recent)
-        self.rows.count_again(item.token.experiment, item.token.arm, said)
-        self.sent.charge_again(self.rows, self.books.runs[item.token.experiment].experiment, item.token, said)
+        lease = item.token.lease
+        self.rows.count_again(lease.experiment, item.token.arm, said)
+        self.sent.charge_again(self.rows, self.books.runs[lease.experiment].experiment, lease, said)
         return said
 
     def refuse(self, run: LiveRun, token: Token) -> str:
         """Take nothing from a user over the cap, and no longer wait for it."""
-        if run.experiment.active and foldable(run.experiment, token.kind, token.stint):
-            self.state(run).miss(token.arm, token.made / 1000)
-        self.rows.count_refused(token.experiment, token.arm, token.made)
+        lease = token.lease
+        if run.experiment.active and foldable(run.experiment, lease.kind, token.stint):
+            self.state(run).miss(token.arm, lease.made / 1000)
+        self.rows.count_refused(lease.experiment, token.arm, lease.made)
         return "refused"
 
-    def outcome(self, run: LiveRun, token: Token, value: float) -> str:
-        now, experiment, made = self.rows.now, run.experiment, token.made / 1000
-        if not experiment.active:
-            return "late"
-        if token.kind != POLICY and not foldable(experiment, token.kind, token.stint):
-            return "late" if now > made + experiment.window else "apart"
-        state = self.states.get(token.experiment) or self.state(run)
-        level = experiment.level_values[token.level]
-        if not state.receive(token.arm, token.stint, made, value, level, now, self.noise):
-            return "late"
-        if experiment.server_draws:
-            key = (token.experiment, token.arm)
-            self.used[key] = self.used.get(key, 0) + 1
-        return "used"
+    def receiver(self, run: LiveRun, lease: Lease) -> Callable[[int, int, float], str]:
+        """What folds an answer to a decision of a lease, and says what became of it."""
+        now, experiment, made, kind, noise = self.rows.now, run.experiment, lease.made / 1000, lease.kind, self.noise
+        number, level, active = experiment.id, experiment.level_values[lease.level], experiment.active
+        states, used = self.states, self.used
+
+        def receive(arm: int, stint: int, value: float) -> str:
+            if not active:
+                return "late"
+            if kind != POLICY and not foldable(experiment, kind, stint):
+                return "late" if now > made + experiment.window else "apart"
+            state = states.get(number) or self.state(run)
+            if not state.receive(arm, stint, made, value, level, now, noise):
+                return "late"
+            if experiment.server_draws:
+                used[number, arm] = used.get((number, arm), 0) + 1
+            return "used"
+
+        return receive
 
     def finish(self) -> list[tuple[LiveRun, LiveState, int]]:
         """Write everything; the runs that change, with their new state and whether noise was drawn."""

@@ -184,10 +184,10 @@ def _items(service: Service, bodies: list[Any], rewards: bool) -> list[Item | It
             found.append(one)
             continue
         token = next(read)
-        run = None if token is None else runs.get(token.experiment)
-        if token is None or run is None or not run.experiment.has(token.arm, token.level):
-            if token is not None and token.experiment in service.aside:
-                raise not_loaded(service.aside[token.experiment])  # a list is to be sent again as a whole
+        run = None if token is None else runs.get(token.lease.experiment)
+        if token is None or run is None or not run.experiment.has(token.arm, token.lease.level):
+            if token is not None and token.lease.experiment in service.aside:
+                raise not_loaded(service.aside[token.lease.experiment])  # a list is to be sent again as a whole
             found.append(UNKNOWN)
         elif run.experiment.local is rewards:
             right = "responses" if rewards else "rewards"
@@ -209,13 +209,14 @@ def _reward(experiment: Experiment, token: tokens.Token, reward: Any) -> Item | 
 
 def _response(experiment: Experiment, token: tokens.Token, response: Any) -> Item | ItemAnswer:
     if type(response) is dict:
-        name = token.decision if token.item == 0 else f"{token.decision}.{token.item}"
+        lease = token.lease
+        name = f"{lease.decision}.{token.item}"
         if set(response) != {"decision", "epsilon", "response"}:
             return "invalid", "response must be a whole number, or what a device of dpbandits wrote"
-        if response["decision"] not in (name, f"{token.decision}.{token.item}"):
+        if response["decision"] not in ((name, lease.decision) if token.item == 0 else (name,)):
             return "invalid", "response is to another decision than the token"
-        if not _same(response["epsilon"], experiment.costs[token.level]):
-            return "invalid", f"response must be made at epsilon {experiment.costs[token.level]}"
+        if not _same(response["epsilon"], experiment.costs[lease.level]):
+            return "invalid", f"response must be made at epsilon {experiment.costs[lease.level]}"
         response = response["response"]
     if type(response) is not int:
         return "invalid", "response must be a whole number"

@@ -27,6 +27,7 @@ TOKEN_KEY_NUMBERS = 255  # a token names its key by one byte
 NONCE = 12
 USER = 16  # bytes of a pseudonym
 TAG = 16  # bytes of the code that signs a token
+LAYOUT = b"token 2"  # part of that code, so that a token with another order of its fields is not one of ours
 
 
 Signer = Callable[[bytes], bytes]
@@ -62,7 +63,7 @@ def token_signer(key: bytes) -> Signer:
     >>> len(token_signer(b"k" * 32)(b"text")), token_signer(b"k" * 32)(b"text") == token_signer(b"l" * 32)(b"text")
     (16, False)
     """
-    begin = hashlib.blake2s(key=key, digest_size=TAG).copy
+    begin = hashlib.blake2s(key=key, digest_size=TAG, person=LAYOUT).copy
 
     def sign(message: bytes) -> bytes:
         code = begin()

@@ -34,17 +34,19 @@ class Item(msgspec.Struct, gc=False):
     @property
     def key(self) -> tuple[int, str, int]:
         """The key of the table ``answers``."""
-        return self.token.experiment, self.token.decision, self.token.item
+        lease = self.token.lease
+        return lease.experiment, lease.decision, self.token.item
 
     @property
     def decided(self) -> tuple[int, str, int, int, int]:
         """The key, with the arm and the time of the decision: which one it is, where another has had the same name."""
-        return *self.key, self.token.arm, self.token.made
+        return *self.key, self.token.arm, self.token.lease.made
 
     @property
     def about(self) -> bytes:
         """The key as text, to which what is sealed or digested is bound."""
-        return b"%d/%s/%d" % (self.token.experiment, self.token.decision.encode(), self.token.item)
+        experiment, decision, item = self.key
+        return b"%d/%s/%d" % (experiment, decision.encode(), item)
 
     def digest(self, recent: Recent) -> bytes | None:
         """What is stored in the place of a reward; nothing for a response, which is stored itself."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from operator import itemgetter
 from typing import Any
 
@@ -11,6 +11,7 @@ from dpbandits.service.experiment import HOLDOUT
 from dpbandits.service.responses import CONFLICT, DUPLICATED, ItemAnswer
 from dpbandits.service.state import LiveState
 from dpbandits.service.statements import Insert, Lookup
+from dpbandits.service.tokens import Lease
 
 __all__ = [
     "ANSWERED",
@@ -22,6 +23,7 @@ __all__ = [
     "NEW_ANSWERS",
     "OUTCOMES",
     "SENT",
+    "Answer",
     "Rows",
     "released_rows",
 ]
@@ -54,15 +56,18 @@ DECIDE = Insert("decisions", Made._fields, NEW_DECISIONS)
 #: The first rows of leases, where others decide too: it returns those whose names were not taken.
 BEGIN_LEASE = Insert("decisions", Made._fields, f"{NEW_DECISIONS} returning experiment, decision")
 #: Where one process folds what comes in the transaction that stores it: nothing waits, and all came at the same time.
-FOLDED = ANSWERS[: ANSWERS.index("received")]
+FOLDED = ("received", "folded", "outcome")
+#: What a lease says of an answer, and what the token says beside that.
+LEASE, OWN = ("experiment", "decision", "level", "kind", "made"), ("item", "arm", "stint")
 #: By the column of what is kept of an answer. The others are null and are not sent: Python's driver looks longer for a
 #: way to send one None than it takes to send four numbers.
-ANSWER = {
-    kept: Insert("answers", (*FOLDED, kept), NEW_ANSWERS, shared=("received", "folded", "outcome"))
-    for kept in ("response", "digest")
-}
+KEPT = ("response", "digest")
+ANSWER = {kept: Insert("answers", (*LEASE, *OWN, kept), NEW_ANSWERS, shared=FOLDED) for kept in KEPT}
+#: For answers of one lease, if there are so many that a statement of their own takes less time.
+LEASED = {kept: Insert("answers", (*OWN, kept), NEW_ANSWERS, shared=(*FOLDED, *LEASE)) for kept in KEPT}
+MANY = 64
 _key = itemgetter(0, 1, 2)  # experiment, decision, first
-_whose = itemgetter(FOLDED.index("experiment"), FOLDED.index("arm"))
+_arm = itemgetter(OWN.index("arm"))
 PERSON = Insert(
     "people",
     ("experiment", "person", "level", "responses"),
@@ -91,6 +96,10 @@ HANDED_OUT = Lookup(
 SENT = Lookup("people", ("experiment", "person"), ("experiment", "person", "responses"))
 
 
+#: Item, arm, stint, and what is kept of an answer.
+Answer = tuple[int, int, int, int | bytes | None]
+
+
 class Rows:
     """What a transaction will store."""
 
@@ -99,9 +108,7 @@ class Rows:
         self.at = int(now * 1000)
         self.minute = self.at // MINUTE
         self.decisions: list[Made] = []
-        self.answers: dict[str, dict[str, list[tuple[Any, ...]]]] = {  # by what is kept, and by outcome
-            kept: {outcome: [] for outcome in OUTCOMES} for kept in ANSWER
-        }
+        self.answers: list[tuple[Lease, str, list[Answer]]] = []  # answers of one lease with one outcome
         self.answered = 0  # answers that were written
         self.people: dict[tuple[int, bytes, int], int] = {}
         self.traffic: dict[tuple[int, int, int], list[int]] = {}
@@ -146,14 +153,21 @@ class Rows:
 
     def write_answers(self, cursor: Any) -> bool:
         """Write the answers, and count each for its arm; whether all were new."""
-        new = True
-        for kept, outcomes in self.answers.items():
-            for outcome, rows in outcomes.items():
-                for (experiment, arm), number in Counter(map(_whose, rows)).items():
-                    self.count(experiment, arm, OUTCOMES[outcome], number)
-                new &= ANSWER[kept].run(cursor, rows, embedded=True, shared=(self.at, True, outcome)) == len(rows)
-                self.answered += len(rows)
-        return new
+        stored = 0
+        others: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
+        for lease, outcome, rows in self.answers:
+            self.answered += len(rows)
+            for arm, number in Counter(map(_arm, rows)).items():
+                self.count(lease.experiment, arm, OUTCOMES[outcome], number)
+            kept = "digest" if isinstance(rows[0][-1], bytes) else "response"
+            same = (lease.experiment, lease.decision, lease.level, lease.kind, lease.made)
+            if len(rows) < MANY:
+                others[kept, outcome] += [(*same, *row) for row in rows]
+            else:
+                stored += LEASED[kept].run(cursor, rows, embedded=True, shared=(self.at, True, outcome, *same))
+        for (kept, outcome), several in others.items():
+            stored += ANSWER[kept].run(cursor, several, embedded=True, shared=(self.at, True, outcome))
+        return stored == self.answered
 
     def write(self, cursor: Any, *, embedded: bool) -> None:
         """Run the other statements, but not the commit.

@@ -102,7 +102,7 @@ class Shared(Commits[Ask | Tell]):
             cursor = connection.connection.cursor()
             rows = Rows(self.clock())
             numbers = {job.experiment for job in jobs if isinstance(job, Ask)}
-            numbers |= {item.token.experiment for job in jobs if isinstance(job, Tell) for item in job.items}
+            numbers |= {item.token.lease.experiment for job in jobs if isinstance(job, Tell) for item in job.items}
             work = _Append(self, cursor, rows, self.catch_up(connection, cursor, sorted(numbers)))
             asks = [job for job in jobs if isinstance(job, Ask)]
             tells = [job for job in jobs if isinstance(job, Tell)]
@@ -222,27 +222,29 @@ class _Append:
         return answers
 
     def late(self, item: Item) -> bool:
-        token, run = item.token, self.runs[item.token.experiment]
-        closed = run.experiment.by_stint and 0 < token.stint < run.state.desk.stint[0]
-        return not run.experiment.active or closed or self.rows.now > token.made / 1000 + run.experiment.window
+        lease = item.token.lease
+        run = self.runs[lease.experiment]
+        closed = run.experiment.by_stint and 0 < item.token.stint < run.state.desk.stint[0]
+        return not run.experiment.active or closed or self.rows.now > lease.made / 1000 + run.experiment.window
 
     def row(self, item: Item) -> tuple[Any, ...]:
-        token, late = item.token, self.late(item)
+        token, lease, late = item.token, item.token.lease, self.late(item)
         sealed = None
         if item.response is None and not late:
             sealed = self.books.keys.seal(struct.pack("<d", item.value), item.about)
         return (
-            *item.key, token.arm, token.stint, token.kind, token.level, token.made, self.rows.at,
+            *item.key, token.arm, token.stint, lease.kind, lease.level, lease.made, self.rows.at,
             "late" if late else "waiting", None if late else item.response,
             None if late else item.digest(self.books.recent), sealed, False,
         )  # fmt: skip
 
     def taken(self, item: Item) -> ItemAnswer:
-        token, experiment = item.token, self.runs[item.token.experiment].experiment
+        lease = item.token.lease
+        experiment = self.runs[lease.experiment].experiment
         outcome = "late" if self.late(item) else "waiting"
-        if self.sent.full(experiment, token.user):
+        if self.sent.full(experiment, lease.user):
             outcome = "refused"
-        self.sent.charge(self.rows, experiment, token, outcome)
+        self.sent.charge(self.rows, experiment, lease, outcome)
         self.became[item.key] = outcome
         return NOT_TAKEN.get(outcome, ACCEPTED)
 
@@ -254,6 +256,7 @@ class _Append:
         else:
             same = (first.response, first.value) == (item.response, item.value)
             said = NOT_TAKEN.get(self.became[item.key], DUPLICATED if same else CONFLICT)
-        self.rows.count_again(item.token.experiment, item.token.arm, said)
-        self.sent.charge_again(self.rows, self.runs[item.token.experiment].experiment, item.token, said)
+        lease = item.token.lease
+        self.rows.count_again(lease.experiment, item.token.arm, said)
+        self.sent.charge_again(self.rows, self.runs[lease.experiment].experiment, lease, said)
         return said

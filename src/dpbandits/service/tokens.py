@@ -11,33 +11,39 @@ import msgspec
 
 from dpbandits.service.keyring import TAG, Keyring
 
-__all__ = ["Token", "read", "write", "write_each"]
+__all__ = ["Lease", "Token", "read", "write", "write_each"]
 
 _TO_URL, _TO_PLAIN = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
-_HEAD = struct.Struct(">BIIHHBQqB")
-_AFTER = _HEAD.size
-_ITEM = slice(5, 9)  # where the number of the item is
+_OWN = struct.Struct(">BIHQ")  # the number of the key, then what differs within a lease: item, arm, stint
+_ITEM = slice(1, 5)  # where the item is
+_LEASE = struct.Struct(">IHBqB")  # experiment, level, kind, made, length of the user
+
+
+class Lease(msgspec.Struct, gc=False):
+    """What the tokens of one request for decisions have in common; one decision is a lease, too."""
+
+    experiment: int
+    level: int  # which of the experiment's levels
+    kind: int  # who chose the arm
+    made: int  # when, in milliseconds
+    user: bytes  # a pseudonym, or nothing
+    decision: str
 
 
 class Token(msgspec.Struct, gc=False):
     """What is signed."""
 
-    experiment: int
-    item: int  # which decision of a lease
+    lease: Lease
+    item: int  # which decision of the lease
     arm: int
-    level: int  # which of the experiment's levels
-    kind: int  # who chose the arm
     stint: int
-    made: int  # when, in milliseconds
-    user: bytes  # a pseudonym, or nothing
-    decision: str
 
 
 def write(token: Token, keys: Keyring) -> str:
     """The text of a token.
 
     >>> keys = Keyring.fresh()
-    >>> token = Token(1, 0, 2, 0, 0, 7, 1700000000000, b"", "d1")
+    >>> token = Token(Lease(1, 0, 0, 1700000000000, b"", "d1"), item=0, arm=2, stint=7)
     >>> text = write(token, keys)
     >>> read([text, text[:-4] + "AAAA"], keys) == [token, None]
     True
@@ -46,10 +52,10 @@ def write(token: Token, keys: Keyring) -> str:
 
 
 def write_each(token: Token, items: Iterable[int], keys: Keyring) -> Iterator[str]:
-    """The texts of the tokens of a lease, which differ in their item."""
-    *numbers, user, decision = msgspec.structs.astuple(token)
-    body = _HEAD.pack(keys.newest, *numbers, len(user)) + user + decision.encode()
-    before, after = body[: _ITEM.start], body[_ITEM.stop :]
+    """The texts of tokens of a lease that differ in their items alone."""
+    *numbers, user, decision = msgspec.structs.astuple(token.lease)
+    own = _OWN.pack(keys.newest, 0, token.arm, token.stint)
+    before, after = own[: _ITEM.start], own[_ITEM.stop :] + _LEASE.pack(*numbers, len(user)) + user + decision.encode()
     sign = keys.signers[keys.newest]
     for item in items:
         body = before + item.to_bytes(4, "big") + after
@@ -60,7 +66,7 @@ def read(texts: Sequence[str], keys: Keyring) -> list[Token | None]:
     """The tokens in texts; None in the place of one that is not ours.
 
     What a list needs is done for the whole list, step by step, which takes less time than token by token. If any of
-    them is not ours, each is looked at alone.
+    them is not ours, each is looked at alone. Those of one lease have the same object as their lease.
     """
     signers = keys.signers
     try:
@@ -74,9 +80,18 @@ def read(texts: Sequence[str], keys: Keyring) -> list[Token | None]:
     if not ours:
         return [None] if len(texts) == 1 else [read([text], keys)[0] for text in texts]
     found: list[Token | None] = []
+    leases: dict[bytes, Lease] = {}
     for body in bodies:
-        _, experiment, item, arm, level, kind, stint, made, size = _HEAD.unpack_from(body)
-        start = _AFTER + size
-        user, decision = body[_AFTER:start], body[start:].decode()
-        found.append(Token(experiment, item, arm, level, kind, stint, made, user, decision))
+        _, item, arm, stint = _OWN.unpack_from(body)
+        common = body[_OWN.size :]
+        lease = leases.get(common)
+        if lease is None:
+            lease = leases[common] = _lease(common)
+        found.append(Token(lease, item, arm, stint))
     return found
+
+
+def _lease(body: bytes) -> Lease:
+    experiment, level, kind, made, size = _LEASE.unpack_from(body)
+    start, end = _LEASE.size, _LEASE.size + size
+    return Lease(experiment, level, kind, made, body[start:end], body[end:].decode())
