@@ -32,6 +32,8 @@ FORGED = {
     "the end is missing": GOOD[:-4],
     "something was added": GOOD + "AAAA",
     "two tokens": GOOD + "\n" + GOOD,
+    "a comma": GOOD + ",",
+    "two tokens and a comma": GOOD + "," + GOOD,
     "another server's": OTHER,
     "the tag of another": tokens.write(OURS[2], KEYS)[:20] + GOOD[20:],
 }  # fmt: skip

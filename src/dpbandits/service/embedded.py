@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections import defaultdict
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -21,10 +17,10 @@ from dpbandits.service.commits import Commits
 from dpbandits.service.experiment import HOLDOUT, POLICY
 from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, UNKNOWN, Item, ItemAnswer, Tell, said_again
-from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, Answer, Rows, released_rows
+from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, Rows, released_rows
 from dpbandits.service.sealing import seal
 from dpbandits.service.state import LiveState
-from dpbandits.service.tokens import Lease, Token
+from dpbandits.service.tokens import Token
 from dpbandits.service.writer import Unavailable, Untallied
 
 __all__ = ["Embedded", "Tick"]
@@ -112,9 +108,6 @@ class Embedded(Commits[Job]):
         return answers
 
 
-_lease = attrgetter("token.lease")
-
-
 class _LookFirst(Exception):  # noqa: N818  # it is caught, and no error
     """An answer that was taken for new is not, or may not be."""
 
@@ -155,7 +148,7 @@ class _Work:
         if isinstance(job, Ask):
             return self.ask(job)
         if isinstance(job, Tell):
-            return [said for lease, items in groupby(job.items, _lease) for said in self.tell(lease, items)]
+            return [self.tell(item) for item in job.items]
         for run in self.books.runs.values():
             desk = run.state.desk
             if run.experiment.active and desk.by_stint and desk.asked[0] > 0 and desk.closing[0] < self.rows.now:
@@ -191,35 +184,32 @@ class _Work:
             rows.count_decisions(row)
         return shown(experiment, made, books.keys)
 
-    def tell(self, lease: Lease, items: Iterable[Item]) -> list[ItemAnswer]:
-        """Take answers to decisions of a lease. What is the same for all of them is looked up once."""
-        run, looks = self.books.runs[lease.experiment], self.looks
-        receive, old = self.receiver(run, lease), lease.made < self.books.began
-        answers: list[ItemAnswer] = []
-        kept: dict[str, list[Answer]] = defaultdict(list)  # by outcome
-        for item in items:
-            said = self.again(item) if looks else None
-            if said is None and old and item.decided not in self.before_start:
-                said = UNKNOWN
-            if said is None:
-                token = item.token
-                over = lease.user and self.sent.full(run.experiment, lease.user)  # most tokens name no user
-                outcome = self.refuse(run, token) if over else receive(token.arm, token.stint, item.value)
-                said, response, digest = NOT_TAKEN.get(outcome, ACCEPTED), None, None
-                if said is ACCEPTED:
-                    response = item.response
-                    if response is None:
-                        digest = item.digest(self.books.recent)
-                    if lease.kind == HOLDOUT:
-                        self.rows.hold_out(lease.experiment, lease.level, 0, 1, float(response or 0))
-                if lease.user:
-                    self.sent.charge(self.rows, run.experiment, lease, outcome)
-                if looks:
-                    self.told[item.key] = (outcome, response, digest)
-                kept[outcome].append((token.item, token.arm, token.stint, response if digest is None else digest))
-            answers.append(said)
-        self.rows.answers += [(lease, *one) for one in kept.items()]
-        return answers
+    def tell(self, item: Item) -> ItemAnswer:
+        if self.looks:
+            said = self.again(item)
+            if said is not None:
+                return said
+        token, rows = item.token, self.rows
+        lease = token.lease
+        if lease.made < self.books.began and item.decided not in self.before_start:
+            return UNKNOWN
+        run = self.books.runs[lease.experiment]
+        over = lease.user and self.sent.full(run.experiment, lease.user)  # most tokens name no user
+        outcome = self.refuse(run, token) if over else self.outcome(run, token, item.value)
+        said = NOT_TAKEN.get(outcome, ACCEPTED)
+        response, digest = None, None
+        if said is ACCEPTED:
+            response = item.response
+            if response is None:
+                digest = item.digest(self.books.recent)
+            if lease.kind == HOLDOUT:
+                rows.hold_out(lease.experiment, lease.level, 0, 1, float(response or 0))
+        if lease.user:
+            self.sent.charge(rows, run.experiment, lease, outcome)
+        if self.looks:
+            self.told[item.key] = (outcome, response, digest)
+        rows.answer(lease, outcome, (token.item, token.arm, token.stint, response if digest is None else digest))
+        return said
 
     def again(self, item: Item) -> ItemAnswer | None:
         """What is said to an answer that came before; None to a new one."""
@@ -240,25 +230,21 @@ class _Work:
         self.rows.count_refused(lease.experiment, token.arm, lease.made)
         return "refused"
 
-    def receiver(self, run: LiveRun, lease: Lease) -> Callable[[int, int, float], str]:
-        """What folds an answer to a decision of a lease, and says what became of it."""
-        now, experiment, made, kind, noise = self.rows.now, run.experiment, lease.made / 1000, lease.kind, self.noise
-        number, level, active = experiment.id, experiment.level_values[lease.level], experiment.active
-        states, used = self.states, self.used
-
-        def receive(arm: int, stint: int, value: float) -> str:
-            if not active:
-                return "late"
-            if kind != POLICY and not foldable(experiment, kind, stint):
-                return "late" if now > made + experiment.window else "apart"
-            state = states.get(number) or self.state(run)
-            if not state.receive(arm, stint, made, value, level, now, noise):
-                return "late"
-            if experiment.server_draws:
-                used[number, arm] = used.get((number, arm), 0) + 1
-            return "used"
-
-        return receive
+    def outcome(self, run: LiveRun, token: Token, value: float) -> str:
+        lease, now, experiment = token.lease, self.rows.now, run.experiment
+        made = lease.made / 1000
+        if not experiment.active:
+            return "late"
+        if lease.kind != POLICY and not foldable(experiment, lease.kind, token.stint):
+            return "late" if now > made + experiment.window else "apart"
+        state = self.states.get(lease.experiment) or self.state(run)
+        level = experiment.level_values[lease.level]
+        if not state.receive(token.arm, token.stint, made, value, level, now, self.noise):
+            return "late"
+        if experiment.server_draws:
+            key = (lease.experiment, token.arm)
+            self.used[key] = self.used.get(key, 0) + 1
+        return "used"
 
     def finish(self) -> list[tuple[LiveRun, LiveState, int]]:
         """Write everything; the runs that change, with their new state and whether noise was drawn."""

@@ -23,7 +23,6 @@ __all__ = [
     "NEW_ANSWERS",
     "OUTCOMES",
     "SENT",
-    "Answer",
     "Rows",
     "released_rows",
 ]
@@ -68,6 +67,7 @@ LEASED = {kept: Insert("answers", (*OWN, kept), NEW_ANSWERS, shared=(*FOLDED, *L
 MANY = 64
 _key = itemgetter(0, 1, 2)  # experiment, decision, first
 _arm = itemgetter(OWN.index("arm"))
+_whose = itemgetter(LEASE.index("experiment"), len(LEASE) + OWN.index("arm"))
 PERSON = Insert(
     "people",
     ("experiment", "person", "level", "responses"),
@@ -108,7 +108,10 @@ class Rows:
         self.at = int(now * 1000)
         self.minute = self.at // MINUTE
         self.decisions: list[Made] = []
-        self.answers: list[tuple[Lease, str, list[Answer]]] = []  # answers of one lease with one outcome
+        self.answers: list[tuple[Lease, str, list[Answer]]] = []  # by lease and outcome, as they come
+        self._lease: Lease | None = None  # of the last of them, with its outcome and its list
+        self._outcome = ""
+        self._rows: list[Answer] = []
         self.answered = 0  # answers that were written
         self.people: dict[tuple[int, bytes, int], int] = {}
         self.traffic: dict[tuple[int, int, int], list[int]] = {}
@@ -141,6 +144,13 @@ class Rows:
         """Count a decision whose answer was refused as one to which none is taken: it is not missing."""
         self.count(experiment, arm, SILENT_ONES, minute=made // MINUTE)
 
+    def answer(self, lease: Lease, outcome: str, row: Answer) -> None:
+        """Store an answer. Those of one lease come one after the other, if they come in one list."""
+        if lease is not self._lease or outcome != self._outcome:
+            self._lease, self._outcome, self._rows = lease, outcome, []
+            self.answers.append((lease, outcome, self._rows))
+        self._rows.append(row)
+
     def charge(self, experiment: int, person: bytes, level: int) -> None:
         """One more response of a user."""
         key = (experiment, person, level)
@@ -157,15 +167,17 @@ class Rows:
         others: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
         for lease, outcome, rows in self.answers:
             self.answered += len(rows)
-            for arm, number in Counter(map(_arm, rows)).items():
-                self.count(lease.experiment, arm, OUTCOMES[outcome], number)
-            kept = "digest" if isinstance(rows[0][-1], bytes) else "response"
+            kept = "response" if type(rows[0][-1]) is not bytes else "digest"
             same = (lease.experiment, lease.decision, lease.level, lease.kind, lease.made)
             if len(rows) < MANY:
-                others[kept, outcome] += [(*same, *row) for row in rows]
-            else:
-                stored += LEASED[kept].run(cursor, rows, embedded=True, shared=(self.at, True, outcome, *same))
+                others[kept, outcome] += [same + row for row in rows]
+                continue
+            for arm, number in Counter(map(_arm, rows)).items():
+                self.count(lease.experiment, arm, OUTCOMES[outcome], number)
+            stored += LEASED[kept].run(cursor, rows, embedded=True, shared=(self.at, True, outcome, *same))
         for (kept, outcome), several in others.items():
+            for (experiment, arm), number in Counter(map(_whose, several)).items():
+                self.count(experiment, arm, OUTCOMES[outcome], number)
             stored += ANSWER[kept].run(cursor, several, embedded=True, shared=(self.at, True, outcome))
         return stored == self.answered
 
