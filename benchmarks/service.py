@@ -42,6 +42,18 @@ CONNECTIONS = 256
 ROUNDS = 12
 MOST_SINGLES, MOST_LISTS = 30_000, 300  # a second that are prepared; no response is sent twice
 PAGE = Path(__file__).parents[1] / "docs" / "howto" / "deploy.md"
+LISTS, BARE, EMPTY_POST = "respond, lists of 1000", "the bare driver", "an empty POST"
+ONE, TWO = "decide, PostgreSQL, one worker", "decide, PostgreSQL, two workers"
+#: What is compared, with what, in which words, and the target.
+TARGETS = (
+    ("decide, one bit", EMPTY_POST, "of an empty POST", 0.6),
+    ("decide, stints", EMPTY_POST, "of an empty POST", 0.6),
+    ("respond, one bit", EMPTY_POST, "of an empty POST", 0.6),
+    ("decide, leases of 1000", "decide, stints", "times the single rate", 20),
+    (LISTS, "respond, one bit", "times the single rate", 20),
+    (LISTS, BARE, "of the bare driver (group commit)", 0.5),
+    (TWO, ONE, "times one worker", 1.5),
+)
 EMPTY = """
 from starlette.applications import Starlette
 from starlette.responses import Response
@@ -220,17 +232,17 @@ def embedded(seconds: float) -> list[dict[str, Any]]:
                 write_bodies(folder / "singles", port, int(MOST_SINGLES * seconds), lists=False)
                 write_bodies(folder / "lists", port, int(MOST_LISTS * seconds), lists=True)
                 measured("an empty POST without a framework", nothing.pid, f"http://127.0.0.1:{bare}/", post_empty)
-                measured("an empty POST", empty.pid, f"http://127.0.0.1:{starlette}/", post_empty)
+                measured(EMPTY_POST, empty.pid, f"http://127.0.0.1:{starlette}/", post_empty)
                 measured("decide, one bit", server.pid, f"{url}/v1/experiments/bits/decisions", post_empty)
                 measured("decide, stints", server.pid, f"{url}/v1/experiments/stints/decisions", post_empty)
                 measured("respond, one bit", server.pid, url, BODIES.format(bodies=folder / "singles"))
                 measured("decide, leases of 1000", server.pid, f"{url}/v1/experiments/stints/decisions", lease, 1000, 8)
                 before = commits(port)
-                measured("respond, lists of 1000", server.pid, url, BODIES.format(bodies=folder / "lists"), 1000, 8)
+                measured(LISTS, server.pid, url, BODIES.format(bodies=folder / "lists"), 1000, 8)
                 stored, times = (after - earlier for after, earlier in zip(commits(port), before, strict=True))
                 size = round(stored / times)
                 load = bare_driver(folder, size, seconds / 2)
-                found.append({"what": "the bare driver", "each": 1, "size": size, **load})
+                found.append({"what": BARE, "each": 1, "size": size, **load})
             held = memory(server.pid)
             for _ in range(1000):
                 post(port, "/v1/experiments/stints/decisions", {"count": 1000})
@@ -273,7 +285,7 @@ def workers(seconds: float) -> list[dict[str, Any]]:
                         f"http://127.0.0.1:{port}/v1/experiments/bits/decisions", POST.format(body="{}"), seconds
                     )
                     used, kept = (cpu(pids) - before) / seconds, (cpu(postgres) - stored) / seconds
-                    rows.append({"what": f"{count} on PostgreSQL", "server": used, "postgres": kept, **found})
+                    rows.append({"what": ONE if count == 1 else TWO, "server": used, "postgres": kept, **found})
         finally:
             database.close()
     return rows
@@ -309,57 +321,33 @@ def together(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     }
 
 
-def table(rows: list[dict[str, Any]], pair: list[dict[str, Any]]) -> str:
-    """The table for the page, with what missed its target."""
-    at = together(rows + pair)
-    lines = [
-        "| | items a second | p99 | cores: server / wrk | processor time of an item | beside | target | |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-
-    def each(row: dict[str, Any]) -> float:
-        return 1e6 * row["server"] / (row["rate"] * row["each"])
-
-    def line(shown: str, what: str, beside: str = "", target: str = "", verdict: str = "") -> None:
-        row = at[what]
-        cores = f"{row['server']:.2f} / {row['wrk']:.2f}"
-        lines.append(
-            f"| {shown} | {row['rate'] * row['each']:,.0f} | {row['p99']:.0f} ms | {cores} "
-            f"| {each(row):.{1 if row['each'] > 1 else 0}f} µs | {beside} | {target} | {verdict} |"
-        )
-
-    line("an empty POST (uvicorn alone)", "an empty POST without a framework")
-    line("an empty POST (uvicorn, Starlette)", "an empty POST")
-    empty = at["an empty POST"]
-    for what in ("decide, one bit", "decide, stints", "respond, one bit"):
-        (ratio, shown), spent = paired(rows, what, "an empty POST"), each(empty) / each(at[what])
-        beside = f"{shown} of an empty POST; {spent:.2f} by processor time"
-        line(what, what, beside, "0.6", said(ratio >= 0.6))
-    for what, single in (("decide, leases of 1000", "decide, stints"), ("respond, lists of 1000", "respond, one bit")):
-        (ratio, shown), spent = paired(rows, what, single), each(at[single]) / each(at[what])
-        line(what, what, f"{shown} times the single rate; {spent:.1f} by processor time", "20", said(ratio >= 20))
-    bare, lists = at["the bare driver"], at["respond, lists of 1000"]  # a row each; a lease is one row for many
-    (share, shown), spent = paired(rows, "respond, lists of 1000", "the bare driver"), each(bare) / each(lists)
-    reached = f"group commit of lists reaches {shown} of it; {spent:.2f} by processor time"
-    lines.append(
-        f"| the bare driver, the same rows, {bare['size']:,.0f} in a commit | {bare['rate']:,.0f} | "
-        f"| {bare['server']:.2f} | {each(bare):.1f} µs | {reached} | 0.5 | {said(share >= 0.5)} |"
-    )
-    kept = at["memory"]
+def verdicts(rows: list[dict[str, Any]]) -> str:
+    """The table of what was asked for."""
+    measured = {row["what"] for row in rows}
+    lines = ["| | measured | target | |", "|---|---|---|---|"]
+    for what, other, words, target in TARGETS:
+        if {what, other} <= measured:
+            ratio, shown = paired(rows, what, other)
+            lines.append(f"| {what} | {shown} {words} | {target} | {said(ratio >= target)} |")
+    kept = next(row for row in rows if row["what"] == "memory")
     grown = kept["after"] / kept["before"] - 1
-    lines.append(
-        f"| memory, 10^6 decisions later | {kept['before']:.0f} MiB, then {kept['after']:.0f} MiB | | | | {grown:+.1%} "
-        f"| flat | {said(grown < 0.05)} |"
-    )
-    one, two = "1 on PostgreSQL", "2 on PostgreSQL"
-    for number, what in enumerate((one, two) if pair else (), start=1):
-        row, (ratio, shown) = at[what], paired(pair, two, one)
-        beside = f"{shown} times one | 1.5 | {said(ratio >= 1.5)} |" if number > 1 else "| | |"
-        lines.append(
-            f"| decide, PostgreSQL, workers: {number} | {row['rate']:,.0f} | {row['p99']:.0f} ms | "
-            f"{row['server']:.2f} / {row['wrk']:.2f}, PostgreSQL {row['postgres']:.2f} | "
-            f"{1e6 * row['server'] / row['rate']:.0f} µs | {beside}"
-        )
+    shown = f"{kept['before']:.0f} MiB, then {kept['after']:.0f} MiB"
+    lines.append(f"| memory, 10^6 decisions later | {shown} | flat | {said(grown < 0.05)} |")
+    return "\n".join(lines)
+
+
+def rates(rows: list[dict[str, Any]]) -> str:
+    """The table of rates, and of what they took."""
+    lines = ["| | items a second | p99 | processor time of an item | cores |", "|---|---|---|---|---|"]
+    for what, row in together(rows).items():
+        if "rate" in row:
+            each = row.get("each", 1)
+            name = f"{what}, {row['size']:,.0f} rows in a commit" if "size" in row else what
+            p99 = f"{row['p99']:.0f} ms" if "p99" in row else ""
+            spent = f"{1e6 * row['server'] / (row['rate'] * each):.{0 if each == 1 and p99 else 1}f} µs"
+            cores = [f"{row['server']:.2f}"]
+            cores += [f"{other} {row[other]:.2f}" for other in ("wrk", "postgres") if other in row]
+            lines.append(f"| {name} | {row['rate'] * each:,.0f} | {p99} | {spent} | {', '.join(cores)} |")
     return "\n".join(lines)
 
 
@@ -374,13 +362,14 @@ def main() -> None:
     parser.add_argument("--without-postgresql", action="store_true")
     given = parser.parse_args()
     rows = embedded(given.seconds)
+    rows += [] if given.without_postgresql else workers(given.seconds)
     for row in rows:
         print(row, file=sys.stderr)
-    pair = [] if given.without_postgresql else workers(given.seconds)
     load = os.getloadavg()[1]
     others = f"{os.cpu_count()} cores; processes that wanted to run, those of this benchmark among them: {load:.0f}"
     runs = f"{ROUNDS} rounds of {given.seconds:g} seconds each, in turns; p99 of the worst"
-    made = f"{CONNECTIONS} connections; {runs}; {others}.\n\n{table(rows, pair)}"
+    how = f"{CONNECTIONS} connections; {runs}; {others}."
+    made = f"{verdicts(rows)}\n\nThe rates behind these ratios. {how}\n\n{rates(rows)}"
     print(made)
     if given.write:
         page = PAGE.read_text()
