@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from calls import create, decide, served
 from starlette.testclient import TestClient
 
-from dpbandits.service import rows
+from dpbandits.service import hot, rows
 
 Open = Callable[..., TestClient]
 
@@ -94,3 +94,26 @@ def test_a_list_is_taken_as_if_each_of_it_came_alone(
     assert stored[0] == stored[1]
     outcomes = {row[7] for row in stored[0][0][0]}
     assert outcomes == ({"used", "apart", "late", "refused"} if field == "response" else {"used"})
+
+
+def test_a_list_that_is_too_long_is_refused_before_its_items_are_looked_at(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To say what is wrong with each of half a million items took most of a second, in which nobody was answered."""
+    monkeypatch.setattr(hot, "_alone", None)
+    answer = client.post("/v1/responses", content=b"[%s1]" % (b"1," * hot.MOST))
+    assert answer.status_code == 413
+    assert "1001" in answer.text
+
+
+def test_bytes_that_are_no_text_spoil_no_other_item_wherever_they_stand(client: TestClient) -> None:
+    create(client)
+    good = [b'{"token": "%s", "response": 1}' % decide(client)["token"].encode() for _ in range(2)]
+    bad, wrong = b'{"token": "\xff", "response": 1}', b'{"token": 7}'
+    for one, items in zip(good, ([bad, wrong], [wrong, bad]), strict=True):
+        answer = client.post("/v1/responses", content=b"[%s]" % b",".join([*items, one]))
+        assert [said["status"] for said in answer.json()] == ["invalid", "invalid", "accepted"]
+    assert client.post("/v1/responses", content=bad).status_code == 422
+    assert client.post("/v1/responses", content=b"[" + bad).status_code == 400
+    assert client.post("/v1/responses", content=b"nothing").status_code == 400
+    assert client.post("/v1/responses", content=b"7").status_code == 422

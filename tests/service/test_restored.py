@@ -216,6 +216,17 @@ def test_an_app_that_is_started_again_serves_what_the_database_has(tmp_path: Pat
         assert client.post("/v1/experiments/later/decisions").status_code == 404
 
 
+def lock_all(connection: psycopg.Connection[Any]) -> None:
+    """As ``pg_restore`` does. It may meet a server that locks in another order: then it is run again, as docs say."""
+    while True:
+        try:
+            connection.execute("lock table experiments, states, decisions, answers, traffic in access exclusive mode")
+        except psycopg.errors.DeadlockDetected:
+            connection.rollback()
+        else:
+            return
+
+
 def test_a_response_to_an_arm_that_a_copy_lacks_is_unknown_also_while_that_copy_is_restored(
     serve: Open, postgres: Postgres
 ) -> None:
@@ -232,7 +243,7 @@ def test_a_response_to_an_arm_that_a_copy_lacks_is_unknown_also_while_that_copy_
     token = {made["arm"]: made["token"] for made in (decide(client) for _ in range(50))}["new"]
     folded(client)
     with psycopg.connect(store) as other, psycopg.connect(store, autocommit=True) as watch, ThreadPoolExecutor(1) as at:
-        other.execute("lock table experiments, states, decisions, answers, traffic in access exclusive mode")
+        lock_all(other)
         for table in ("experiments", "states", "decisions", "traffic"):
             other.execute(f"truncate {table}")
         for table, rows in kept.items():
@@ -328,6 +339,53 @@ def test_a_token_of_an_arm_that_is_lost_is_not_taken_for_the_arm_that_has_its_nu
     assert client.patch("/v1/experiments/shop", json={"add_arm": "other"}).status_code == 200
     assert {one["arm"] for one in (decide(client) for _ in range(50))} == {"red", "green", "blue", "other"}
     assert respond(client, tokens["lost"], 1) == "unknown"
+
+
+@pytest.mark.parametrize("field", ["response", "reward"])
+@pytest.mark.parametrize("way", ["alone", "in a list", "after a duplicate"])
+def test_an_answer_to_a_lost_decision_is_unknown_though_another_one_of_its_name_is_answered(
+    serve: Open, tmp_path: Path, field: str, way: str
+) -> None:
+    file = tmp_path / "test.db"
+    client = serve(f"sqlite:///{file}")
+    create(client, policy="ldp-ucb-b" if field == "response" else "ucb1", max_responses_per_user=9)
+    client.__exit__(None, None, None)
+    shutil.copy(file, tmp_path / "copy")
+    client = serve(f"sqlite:///{file}")
+    lost = decide(client, user="ann", decision="order-1")["token"]
+    client.__exit__(None, None, None)
+    shutil.copy(tmp_path / "copy", file)
+    time.sleep(0.01)
+    client = serve(f"sqlite:///{file}")
+    tokens = [decide(client, user="ann", decision=f"order-{n}")["token"] for n in (1, 2)]
+
+    def said(*sent: tuple[str, int]) -> list[str]:
+        body = [{"token": token, field: value} for token, value in sent]
+        return [one["status"] for one in client.post(f"/v1/{field}s", json=body).json()]
+
+    assert said((tokens[0], 1)) == ["accepted"]
+    if way == "in a list":
+        assert said((tokens[1], 1), (tokens[1], 1), (lost, 0)) == ["accepted", "duplicate", "unknown"]
+    else:
+        if way == "after a duplicate":
+            assert said((tokens[0], 1)) == ["duplicate"]
+        assert said((lost, 0)) == ["unknown"]
+    assert folded(client)["responses"]["refused"] == 0
+
+
+def test_an_answer_to_a_lost_decision_is_unknown_in_postgresql_too(serve: Open, postgres: Postgres) -> None:
+    client = serve(postgres.database())
+    create(client)
+    lost = decide(client, decision="order-1")["token"]
+    with served(client).store.engine.begin() as connection:
+        connection.execute(sa.delete(decisions))
+    time.sleep(0.01)
+    token = decide(client, decision="order-1")["token"]
+    assert [respond(client, *sent) for sent in ((token, 1), (lost, 0), (token, 0))] == [
+        "accepted",
+        "unknown",
+        "conflict",
+    ]
 
 
 def test_a_fold_leaves_no_lock_behind_and_reads_no_state_that_another_thread_changes(

@@ -16,7 +16,7 @@ from dpbandits.service.caps import SentByUsers
 from dpbandits.service.commits import Commits
 from dpbandits.service.experiment import HOLDOUT, POLICY
 from dpbandits.service.problems import Refusal, not_running
-from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, UNKNOWN, Item, ItemAnswer, Tell, said_again
+from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, UNKNOWN, Decided, Item, ItemAnswer, Tell, said_again
 from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, Rows, released_rows
 from dpbandits.service.sealing import seal
 from dpbandits.service.state import LiveState
@@ -122,8 +122,8 @@ class _Work:
         self.before: dict[int, int] = {}
         self.used: dict[tuple[int, int], int] = {}  # responses by experiment and arm
         self.asked: dict[tuple[int, str], list[Made]] = {}
-        self.told: dict[tuple[int, str, int], tuple[str, int | None, bytes | None]] = {}
-        self.before_start: set[tuple[int, str, int, int, int]] = set()  # decisions of earlier processes, as `decided`
+        self.told: dict[Decided, tuple[str, int | None, bytes | None]] = {}
+        self.before_start: set[Decided] = set()  # decisions of earlier processes
 
     def read(self, jobs: list[Job]) -> bool:
         """Read in a few statements what is stored for all of them; whether answers came before, as far as it looks."""
@@ -137,8 +137,8 @@ class _Work:
         for number, decision, first, many, arm, made in HANDED_OUT.run(self.cursor, list(old), embedded=True):
             self.before_start |= {(number, decision, item, arm, made) for item in range(first, first + many)}
         keys = [one.key for one in items] if self.looks else []
-        for *key, outcome, response, digest in ANSWERED.run(self.cursor, keys, embedded=True):
-            self.told[key[0], key[1], key[2]] = outcome, response, digest
+        for number, decision, which, arm, made, *told in ANSWERED.run(self.cursor, keys, embedded=True):
+            self.told[number, decision, which, arm, made] = told[0], told[1], told[2]
         again = bool(self.told) or len(set(keys)) < len(keys)
         self.sent = SentByUsers(self.books.runs, asks, items)
         self.sent.read(self.cursor, embedded=True)
@@ -207,13 +207,13 @@ class _Work:
         if lease.user:
             self.sent.charge(rows, run.experiment, lease, outcome)
         if self.looks:
-            self.told[item.key] = (outcome, response, digest)
+            self.told[item.decided] = (outcome, response, digest)
         rows.answer(lease, outcome, (token.item, token.arm, token.stint, response if digest is None else digest))
         return said
 
     def again(self, item: Item) -> ItemAnswer | None:
         """What is said to an answer that came before; None to a new one."""
-        before = self.told.get(item.key)
+        before = self.told.get(item.decided)
         if before is None:
             return None
         said = said_again(item, *before, self.books.recent)

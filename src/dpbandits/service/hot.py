@@ -117,8 +117,6 @@ async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int,
     """(HTTP status, JSON): what became of a response, or of each of a list."""
     sent = _sent(body, rewards)
     many = isinstance(sent, list)
-    if many and len(sent) > MOST:
-        raise Refusal(413, f"a list may have at most {MOST} items, got {len(sent)}")
     bodies = sent if many else [sent]
     read = _items(service, bodies, rewards)
     if not service.store.embedded and UNKNOWN in read:
@@ -135,22 +133,28 @@ async def respond(service: Service, body: bytes, *, rewards: bool) -> tuple[int,
 
 
 def _sent(body: bytes, rewards: bool) -> Any:
-    """What was sent, one or a list. If not all of it has the right fields, each is looked at alone."""
-    with suppress(msgspec.ValidationError):
-        return _read(_rewards if rewards else _responses, body)
+    """What was sent, one or a list. If not all of it can be read or has the right fields, each is looked at alone."""
+    with suppress(*UNREADABLE):
+        return _few((_rewards if rewards else _responses).decode(body))
     begins = body.lstrip()[:1]
     if begins == b"[":
-        return [_alone(one, rewards) for one in _read(_each, body)]
+        return [_alone(one, rewards) for one in _few(_read(_each, body))]
+    one = _read(_one, body)
     if begins != b"{":
         raise Refusal(422, f"the body must be {_shape(rewards)}, or a list of such objects")
-    return _alone(_read(_one, body), rewards)
+    return _alone(one, rewards)
+
+
+def _few(sent: Any) -> Any:
+    """What was sent, if it is no list that is too long."""
+    if isinstance(sent, list) and len(sent) > MOST:
+        raise Refusal(413, f"a list may have at most {MOST} items, got {len(sent)}")
+    return sent
 
 
 def _read(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
         return decoder.decode(body)
-    except msgspec.ValidationError:
-        raise
     except UNREADABLE as error:
         raise Refusal(400, f"the body must be JSON: {error!s:.{QUOTED}}") from None
 
@@ -159,7 +163,7 @@ def _alone(sent: msgspec.Raw, rewards: bool) -> Any:
     """One of those that were sent, or what is wrong with it."""
     try:
         return msgspec.json.decode(sent, type=RewardBody if rewards else ResponseBody)
-    except (msgspec.ValidationError, *UNREADABLE) as error:
+    except UNREADABLE as error:
         return "invalid", f"must be {_shape(rewards)}: {error!s:.{QUOTED}}"
 
 

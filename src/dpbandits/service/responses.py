@@ -16,12 +16,17 @@ __all__ = [
     "DUPLICATED",
     "NOT_TAKEN",
     "UNKNOWN",
+    "Decided",
     "Item",
     "ItemAnswer",
     "Tell",
     "said_again",
     "spends",
 ]
+
+
+#: Experiment, decision, item, arm and time: which decision it is, also where another one has had the same name.
+Decided = tuple[int, str, int, int, int]
 
 
 class Item(msgspec.Struct, gc=False):
@@ -38,8 +43,8 @@ class Item(msgspec.Struct, gc=False):
         return lease.experiment, lease.decision, self.token.item
 
     @property
-    def decided(self) -> tuple[int, str, int, int, int]:
-        """The key, with the arm and the time of the decision: which one it is, where another has had the same name."""
+    def decided(self) -> Decided:
+        """The decision that it answers."""
         return *self.key, self.token.arm, self.token.lease.made
 
     @property

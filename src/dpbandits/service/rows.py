@@ -88,7 +88,7 @@ RELEASE = Insert("releases", ("experiment", "number", "arm", "responses", "reaso
 
 #: What is stored already: decisions by their names, the answers to them, and how much users have sent.
 DECIDED = Lookup("decisions", ("experiment", "decision"), Made._fields, "order by t.first")
-ANSWERED = Lookup("answers", ANSWERS[:3], (*ANSWERS[:3], "outcome", "response", "digest"))
+ANSWERED = Lookup("answers", ANSWERS[:3], (*ANSWERS[:4], "made", "outcome", "response", "digest"))
 #: By what a token is recognised as that of a decision.
 HANDED_OUT = Lookup(
     "decisions", ("experiment", "decision"), ("experiment", "decision", "first", "items", "arm", "made")

@@ -204,7 +204,7 @@ class _Append:
         APPEND.run(self.cursor, ordered, embedded=False)
         new = {tuple(row) for row in self.cursor.fetchall()}
         old = {
-            (row[0], row[1], row[2]): row[3:]
+            row[:5]: row[5:]
             for row in ANSWERED.run(self.cursor, [key[:3] for key in fresh if key not in new], embedded=False)
         }
         answers = []
@@ -212,8 +212,8 @@ class _Append:
             key = item.decided
             if key in new and fresh[key] is item:
                 answers.append(self.taken(item))
-            elif key in new or item.key in old:
-                answers.append(self.again(item, fresh[key], old.get(item.key)))
+            elif key in new or key in old:
+                answers.append(self.again(item, fresh[key], old.get(key)))
             else:
                 answers.append(UNKNOWN)
         for answered, outcome in self.became.items():
