@@ -302,10 +302,11 @@ def test_answers_to_decisions_that_a_copy_lacks_do_not_take_the_places_of_its_ow
             shutil.copy(*(reversed(files) if back else files))
             return serve(store)
         folded(client)
-        with service.store.engine.begin() as connection:
+        with psycopg.connect(store) as connection:
+            lock_all(connection)
             for name in ("experiments", "states", "decisions", "answers", "traffic"):
                 restore = f"truncate {name}; insert into {name} select * from copy_of_{name}"
-                connection.execute(sa.text(restore if back else f"create table copy_of_{name} as table {name}"))
+                connection.execute(restore if back else f"create table copy_of_{name} as table {name}")
         return client
 
     client = put(back=False)
