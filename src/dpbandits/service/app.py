@@ -206,7 +206,7 @@ class App:
     def _admit_without_key(self, scope: Scope, path: str) -> None:
         """No key was ever made: only this machine may ask, and no page that a browser shows from elsewhere."""
         host = _header(scope, b"host")
-        if self._served and not (_is_loopback(host) and _is_here(scope.get("client"))):
+        if self._served and not (_is_loopback(host) and _is_here(str((scope.get("client") or ("",))[0]))):
             raise Refusal(403, "without an API key only this machine is served: dpbandits key create makes one")
         origin = _header(scope, b"origin")
         own = origin.partition(b"://")[2] == host if origin else _header(scope, b"sec-fetch-site") not in ELSEWHERE
@@ -273,10 +273,11 @@ def _first(error: Exception) -> Exception:
     return error
 
 
-def _is_here(client: tuple[str, int] | None) -> bool:
+@lru_cache(100)
+def _is_here(address: str) -> bool:
     """Whether a client is on this machine; through a proxy that is believed, whether the client of the proxy is."""
-    with suppress(ValueError, TypeError):
-        return client is not None and ipaddress.ip_address(client[0]).is_loopback
+    with suppress(ValueError):
+        return ipaddress.ip_address(address).is_loopback
     return False
 
 
