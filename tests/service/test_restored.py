@@ -374,8 +374,9 @@ def test_an_answer_to_a_lost_decision_is_unknown_though_another_one_of_its_name_
     assert folded(client)["responses"]["refused"] == 0
 
 
-def test_an_answer_to_a_lost_decision_is_unknown_in_postgresql_too(serve: Open, postgres: Postgres) -> None:
-    client = serve(postgres.database())
+def test_an_answer_to_a_decision_that_a_running_server_lost_is_unknown_too(serve: Open, store: str) -> None:
+    """The server itself made both decisions of this name: the first one is gone from the database."""
+    client = serve(store)
     create(client)
     lost = decide(client, decision="order-1")["token"]
     with served(client).store.engine.begin() as connection:

@@ -122,7 +122,8 @@ class _Work:
         self.before: dict[int, int] = {}
         self.used: dict[tuple[int, int], int] = {}  # responses by experiment and arm
         self.asked: dict[tuple[int, str], list[Made]] = {}
-        self.told: dict[Decided, tuple[str, int | None, bytes | None]] = {}
+        #: Which decision an answer that is stored answers, and what became of it, by its key.
+        self.told: dict[tuple[int, str, int], tuple[Decided, str, int | None, bytes | None]] = {}
         self.before_start: set[Decided] = set()  # decisions of earlier processes
 
     def read(self, jobs: list[Job]) -> bool:
@@ -137,8 +138,8 @@ class _Work:
         for number, decision, first, many, arm, made in HANDED_OUT.run(self.cursor, list(old), embedded=True):
             self.before_start |= {(number, decision, item, arm, made) for item in range(first, first + many)}
         keys = [one.key for one in items] if self.looks else []
-        for number, decision, which, arm, made, *told in ANSWERED.run(self.cursor, keys, embedded=True):
-            self.told[number, decision, which, arm, made] = told[0], told[1], told[2]
+        for row in ANSWERED.run(self.cursor, keys, embedded=True):
+            self.told[row[0], row[1], row[2]] = (row[:5], *row[5:])
         again = bool(self.told) or len(set(keys)) < len(keys)
         self.sent = SentByUsers(self.books.runs, asks, items)
         self.sent.read(self.cursor, embedded=True)
@@ -207,16 +208,19 @@ class _Work:
         if lease.user:
             self.sent.charge(rows, run.experiment, lease, outcome)
         if self.looks:
-            self.told[item.decided] = (outcome, response, digest)
+            self.told[item.key] = (item.decided, outcome, response, digest)
         rows.answer(lease, outcome, (token.item, token.arm, token.stint, response if digest is None else digest))
         return said
 
     def again(self, item: Item) -> ItemAnswer | None:
         """What is said to an answer that came before; None to a new one."""
-        before = self.told.get(item.decided)
+        before = self.told.get(item.key)
         if before is None:
             return None
-        said = said_again(item, *before, self.books.recent)
+        decided, outcome, response, digest = before
+        if decided != item.decided:  # the answer is to a lost decision, whose name another one has now
+            return UNKNOWN
+        said = said_again(item, outcome, response, digest, self.books.recent)
         lease = item.token.lease
         self.rows.count_again(lease.experiment, item.token.arm, said)
         self.sent.charge_again(self.rows, self.books.runs[lease.experiment].experiment, lease, said)
