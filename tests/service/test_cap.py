@@ -11,6 +11,7 @@ from calls import create, decide, folded, read, respond, reward, served
 from postgres import Postgres
 from starlette.testclient import TestClient
 
+from dpbandits.service import shared
 from dpbandits.service.tables import answers
 
 Open = Callable[..., TestClient]
@@ -122,3 +123,22 @@ def test_a_summary_counts_what_is_not_yet_folded(serve: Open, postgres: Postgres
     assert found["responses"] == {
         "accepted": 2, "used": 0, "apart": 0, "waiting": 2, "late": 1, "duplicate": 0, "refused": 1, "missing": 1,
     }  # fmt: skip
+
+
+def test_a_list_of_many_users_takes_few_locks(serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The locks of all connections of a PostgreSQL server are a few thousand: a lock for each user used them up."""
+    client = serve(postgres.database())
+    create(client, max_responses_per_user=5)
+    users = [decide(client, user=f"user-{number}")["token"] for number in range(300)]
+    taken: list[int] = []
+    lock_people = shared._Append.lock_people
+
+    def counted(self: Any, asks: Any, tells: Any) -> None:
+        lock_people(self, asks, tells)
+        self.cursor.execute("select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()")
+        taken.append(self.cursor.fetchone()[0])
+
+    monkeypatch.setattr(shared._Append, "lock_people", counted)
+    sent = [{"token": token, "response": 1} for token in users]
+    assert {one["status"] for one in client.post("/v1/responses", json=sent).json()} == {"accepted"}
+    assert 1 <= max(taken) <= shared.PEOPLE_LOCKS

@@ -25,7 +25,7 @@ from dpbandits.service.state import LiveState
 def played(
     policy: str, means: tuple[float, ...], rounds: int, seed: int, **more: Any
 ) -> tuple[Experiment, LiveState, bool]:
-    """An experiment after so many rounds, and whether the best arm was ever said to be another one than the first."""
+    """An experiment after this many rounds, and whether the best arm was ever said to be another one than the first."""
     arms = [f"arm {n}" for n in range(len(means))]
     asked = {"name": "x", "arms": arms, "policy": policy, "epsilon": "2", "response_window": None, **more}
     experiment = Experiment(1, Settings.model_validate(asked))

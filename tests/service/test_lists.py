@@ -113,6 +113,41 @@ def test_bytes_that_are_no_text_spoil_no_other_item_wherever_they_stand(client: 
         answer = client.post("/v1/responses", content=b"[%s]" % b",".join([*items, one]))
         assert [said["status"] for said in answer.json()] == ["invalid", "invalid", "accepted"]
     assert client.post("/v1/responses", content=bad).status_code == 422
+
+
+@pytest.mark.parametrize("half", [r"\ud800", r"\udfff", r"\ud800\u0041"])
+def test_half_a_surrogate_spoils_no_other_item(client: TestClient, half: str) -> None:
+    """As ``json.dumps`` writes a text that no UTF-8 can hold. With bytes that are no text it is the same."""
+    create(client)
+    good = [b'{"token": "%s", "response": 1}' % decide(client)["token"].encode() for _ in range(2)]
+    bad, bytes_of_no_text = b'{"token": "%s", "response": 1}' % half.encode(), b'{"token": "\xff", "response": 1}'
+    for one, items in zip(good, ([bad], [bytes_of_no_text, bad]), strict=True):
+        answer = client.post("/v1/responses", content=b"[%s]" % b",".join([*items, one]))
+        assert [said["status"] for said in answer.json()] == ["invalid"] * len(items) + ["accepted"]
+    many = b"[%s1]" % (b'"%s",' % half.encode() * 1000)
+    assert client.post("/v1/responses", content=many).status_code == 413
+
+
+def test_beside_half_a_surrogate_an_item_is_taken_as_it_would_be_alone(client: TestClient) -> None:
+    """Fields that are given twice, and a number that is too long for Python."""
+    create(client)
+    token = decide(client)["token"].encode()
+    odd = [
+        b'{"token": 5, "token": "%s", "response": 1}' % token,
+        b'{"token": "%s", "response": %s}' % (token, b"9" * 5000),
+        b'{"token": "%s", "response": NaN}' % token,
+        b' {"token" : "%s" , "response" : 1}\t' % token,
+    ]
+    alone = [client.post("/v1/responses", content=b"[%s]" % one).json()[0]["status"] for one in odd[:3]]
+    assert alone == ["invalid"] * 3
+    said = client.post("/v1/responses", content=b'[{"token": "\\ud800", "response": 1},%s]' % b",".join(odd)).json()
+    assert [one["status"] for one in said] == ["invalid", *alone, "accepted"]
+    for wrong in (b"[1,]", b'["\\ud800",]', b'["\\ud800"', b'["\\ud800"] 1', b'["\\ud800" 1]'):
+        assert client.post("/v1/responses", content=wrong).status_code == 400
+
+
+def test_what_is_no_list_of_items_is_refused(client: TestClient) -> None:
+    bad = b'{"token": "\xff", "response": 1}'
     assert client.post("/v1/responses", content=b"[" + bad).status_code == 400
     assert client.post("/v1/responses", content=b"nothing").status_code == 400
     assert client.post("/v1/responses", content=b"7").status_code == 422

@@ -92,5 +92,5 @@ def test_with_a_key_it_does_not_matter_where_a_request_comes_from(serve: Open, t
     "origin", ["*", "shop.example.org", "https://shop.example.org/path", "https://a, https://b", ""]
 )
 def test_what_is_no_origin_is_refused(origin: str) -> None:
-    with pytest.raises(InputError, match="allow_origins must be origins as"):
+    with pytest.raises(InputError, match="allow_origins must be origins such as"):
         ServerSettings.read(allow_origins=[origin])

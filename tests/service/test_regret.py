@@ -27,7 +27,7 @@ DEVIATIONS = 4.5
 
 
 def played(port: int, name: str, policy: str, seed: int) -> float:
-    """The regret of one experiment: a response comes so many decisions after its own, or never."""
+    """The regret of one experiment: a response comes this many decisions after its own, or never."""
     chance = random.Random(seed)
     arms = list(MEANS)
     chance.shuffle(arms)

@@ -108,7 +108,7 @@ def test_a_clean_stop_is_remembered_after_a_check(used: dict[str, Any], tmp_path
 @pytest.mark.parametrize("name", ["ALLOW_ORIGINS", "OWN_POLICIES"])
 def test_a_variable_that_must_be_a_list(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"DPBANDITS_{name}", "https://a.b")
-    with pytest.raises(InputError, match=f"DPBANDITS_{name} must be a list, as .* got 'https://a.b'"):
+    with pytest.raises(InputError, match=f"DPBANDITS_{name} must be a list such as .* got 'https://a.b'"):
         ServerSettings.read()
 
 

@@ -38,7 +38,12 @@ config_option = click.option("--config", help="A TOML file with settings.")
 @click.option("--telemetry", is_flag=True, default=None, help="Trace requests with OpenTelemetry.")
 @click.option("--rate-limit", help="Requests a second, for each key or address.  [default: no limit]")
 @click.option("--demo", is_flag=True, default=None, help="Open the demo shop, at /demo.")
-@click.option("--allow-origin", "allow_origins", multiple=True, help="A page that may decide and answer from browsers.")
+@click.option(
+    "--allow-origin",
+    "allow_origins",
+    multiple=True,
+    help="An origin whose pages may ask for decisions and send answers.",
+)
 @config_option
 @click.option("--check", is_flag=True, help="Say what is wrong with the settings, and do not serve.")
 @as_json
@@ -98,9 +103,9 @@ def key() -> None:
 @as_json
 def create(name: str, role: str, store: str | None, config: str | None, as_json: bool) -> None:
     """Make a key. It is shown once, and stored as a hash."""
-    from dpbandits.service import access
-
     with _opened(store, config) as connection:
+        from dpbandits.service import access
+
         text = access.create(connection, name, role)
     if as_json:
         click.echo(json.dumps({"key": text, "id": text.split("_")[1], "name": name, "role": role}))
@@ -117,12 +122,12 @@ def list_(store: str | None, config: str | None, as_json: bool) -> None:
     """Show all keys, without their secrets."""
     from datetime import UTC, datetime
 
-    from dpbandits.service import access
-
     def shown(at: int | None) -> str | None:
         return None if at is None else datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="seconds")
 
-    with _opened(store, config) as connection:
+    with _opened(store, config, new=False) as connection:
+        from dpbandits.service import access
+
         rows = [
             {
                 "id": one.id,
@@ -146,9 +151,9 @@ def list_(store: str | None, config: str | None, as_json: bool) -> None:
 @as_json
 def revoke(id: str, store: str | None, config: str | None, as_json: bool) -> None:
     """End the validity of a key; a running server notices within seconds."""
-    from dpbandits.service import access
+    with _opened(store, config, new=False) as connection:
+        from dpbandits.service import access
 
-    with _opened(store, config) as connection:
         access.revoke(connection, id)
     click.echo(json.dumps({"revoked": id}) if as_json else f"revoked {id}")
 
@@ -182,11 +187,13 @@ def _settings(config: str | None, **flags: Any) -> ServerSettings:
     return ServerSettings.read(config, **{name: value for name, value in flags.items() if value is not None})
 
 
-def _opened(store: str | None, config: str | None) -> Any:
-    """A transaction on the store, whose tables are up to date."""
+def _opened(store: str | None, config: str | None, *, new: bool = True) -> Any:
+    """A transaction on the store, whose tables are up to date. A file that is not there is made only if it is new."""
     settings = _settings(config, store=store)
     from dpbandits.service.store import Database
 
     opened = Database(settings.store)
+    if not new and opened.path is not None and not opened.path.exists():
+        raise InputError("store", f"must be the database of a server, got {opened.path}, which does not exist")
     opened.migrate()
     return opened.engine.begin()

@@ -74,7 +74,7 @@ def _digest(secret: str) -> str:
 
 
 class Limiter:
-    """So many requests a second for each client, and twice as many at once.
+    """A limit on the requests a second of each client; twice as many may come at once.
 
     >>> limiter = Limiter(1.0, clock=lambda: 0.0)
     >>> [limiter.allows("a") for _ in range(3)], limiter.allows("b")

@@ -244,10 +244,10 @@ def _pick_or_draw(
 ) -> tuple[int, int, int, float | None]:
     """By the policy or, for a floor or a burn-in, by chance among the arms that are not paused."""
     allowed = [arm for arm in range(len(experiment.arms)) if arm not in experiment.paused]
-    by_chance = 1.0 if state.lots < experiment.burn_in else experiment.floor * len(experiment.arms)
+    by_chance = 1.0 if state.random_decisions < experiment.burn_in else experiment.floor * len(experiment.arms)
     if by_chance > 0.0 and _chance.random() < by_chance:
         kind, arm, preferred = RANDOM, _chance.choice(allowed), state.peek(now, noise, choices)
-        state.lots += 1
+        state.random_decisions += 1
         stint = state.current()[1] if experiment.by_stint and state.current()[0] == arm else 0
         if stint or not experiment.by_stint:
             state.note(arm, stint, now)

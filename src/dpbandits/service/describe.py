@@ -73,7 +73,7 @@ _ASKED = {
         "level": {**_LEVEL, "description": "This user's own epsilon, where the experiment has levels."},
         "count": {
             "anyOf": [{"type": "integer", "minimum": 1, "maximum": 1000}, {"type": "null"}],
-            "description": "So many decisions at once.",
+            "description": "How many decisions to make at once.",
         },
     },
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
+import structlog
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
@@ -17,13 +19,18 @@ from dpbandits.service.commits import Commits
 from dpbandits.service.experiment import HOLDOUT, POLICY
 from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, UNKNOWN, Decided, Item, ItemAnswer, Tell, said_again
-from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, Rows, released_rows
+from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, WRITTEN, Rows, released_rows
 from dpbandits.service.sealing import seal
 from dpbandits.service.state import LiveState
 from dpbandits.service.tokens import Token
-from dpbandits.service.writer import Unavailable, Untallied
+from dpbandits.service.writer import Untallied
 
 __all__ = ["Embedded", "Tick"]
+
+log = structlog.get_logger("dpbandits")
+
+CHANGED = "it was changed by somebody else, or put back: restart the server"
+DAMAGED = "it is damaged, or was overwritten: stop the server, and restore a copy"
 
 
 @dataclass(slots=True)
@@ -44,12 +51,40 @@ class Embedded(Commits[Job]):
     #: When this process began, in milliseconds: the file may be a copy that lacks decisions which were made before.
     began: int = field(init=False)
     _file: tuple[int, int] | None = field(default=None, init=False)
+    _refused: str | None = field(default=None, init=False)  # why nothing is written any more
     _doubts: bool = field(default=False, init=False)  # whether the last answers that came had come before
 
     def __post_init__(self) -> None:
         self.began = int(1000 * self.clock())
 
+    def refuse_all(self, reason: str) -> OSError:
+        """Write nothing any more: what is in the file is not what this process has stored."""
+        if self._refused is None:
+            log.error("refuses to write", reason=reason)
+        self._refused = reason
+        return FileNotFoundError(reason)
+
+    def look(self) -> None:
+        """Look by a new connection whether the file still holds what was stored: it may have been put back, in place.
+
+        What is in memory is read first. From then on the file can only hold more.
+        """
+        if self.store.path is None or self._refused is not None:
+            return
+        known = {number: run.changed for number, run in list(self.runs.items())}
+        try:
+            with closing(sqlite3.connect(f"{self.store.path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as connection:
+                found = dict(connection.execute("select experiment, changed from states").fetchall())
+        except sqlite3.OperationalError:  # it is busy or gone: the next commit says so
+            return
+        except sqlite3.DatabaseError:
+            raise self.refuse_all(DAMAGED) from None
+        if any(found.get(number, -1) < changed for number, changed in known.items()):
+            raise self.refuse_all(CHANGED)
+
     def _opened(self) -> Connection:
+        if self._refused is not None:
+            raise FileNotFoundError(self._refused)
         if self.store.path is not None:
             try:
                 found = os.stat(self.store.path)
@@ -91,6 +126,7 @@ class Embedded(Commits[Job]):
             self._doubts = work.read(jobs)
             answers = [work.do(job) for job in jobs]
             changed = work.finish()
+            self.store.remember(work.rows.now)
             cursor.execute("COMMIT")
         except BaseException:
             if driver.in_transaction:
@@ -134,9 +170,8 @@ class _Work:
         for row in DECIDED.run(self.cursor, list(names), embedded=True):
             made = Made(*row)
             self.asked.setdefault((made.experiment, made.decision), []).append(made)
-        old = {one.key[:2] for one in items if one.token.lease.made < self.books.began}
-        for number, decision, first, many, arm, made in HANDED_OUT.run(self.cursor, list(old), embedded=True):
-            self.before_start |= {(number, decision, item, arm, made) for item in range(first, first + many)}
+        old = {one.key for one in items if one.token.lease.made < self.books.began}
+        self.before_start = set(HANDED_OUT.run(self.cursor, list(old), embedded=True))
         keys = [one.key for one in items] if self.looks else []
         for row in ANSWERED.run(self.cursor, keys, embedded=True):
             self.told[row[0], row[1], row[2]] = (row[:5], *row[5:])
@@ -269,6 +304,14 @@ class _Work:
                 (state.version, run.draws + drawn, run.changed + 1, rows.at, sealed, number, run.changed),
             )
             if self.cursor.rowcount != 1:
-                raise Unavailable("the database was changed by somebody else: restart the server")
+                raise books.refuse_all(CHANGED)
+        self.look_at_others()
         rows.write(self.cursor, embedded=True)
         return changed
+
+    def look_at_others(self) -> None:
+        """Refuse a file that was put back, also for experiments whose states this transaction does not write."""
+        others = {lease.experiment for lease, _, _ in self.rows.answers} - self.states.keys()
+        found = dict(WRITTEN.run(self.cursor, [(number,) for number in others], embedded=True))
+        if any(found.get(number) != self.books.runs[number].changed for number in others):
+            raise self.books.refuse_all(CHANGED)

@@ -13,7 +13,7 @@ from dpbandits.service.service import Service
 __all__ = ["Watched", "stream"]
 
 EVERY = 1.0  # seconds between events
-KEPT = 10.0  # a summary is not made again for so many times as long as it took: decisions need the processor
+KEPT = 10.0  # a summary is not made again for this many times as long as it took: decisions need the processor
 LONGEST = 10.0  # seconds for which one is kept: it may have taken long because it waited for the database
 
 

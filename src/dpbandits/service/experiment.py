@@ -105,14 +105,14 @@ class Settings(_Fields):
     options: dict[str, Option] = Field(default_factory=dict, description="The policy's own options.")
     reward: Reward = Reward()
     response_window: float | None = Field(
-        86_400.0, gt=0, le=1e9, allow_inf_nan=False, description="Seconds until a response is late; null is never."
+        86_400.0, gt=0, le=1e9, allow_inf_nan=False, description="Seconds until a response is late; null: never late."
     )
     max_responses_per_user: int | None = Field(None, ge=1, le=2**31)
     mode: Literal["live", "shadow"] = "live"
     baseline: str | None = Field(None, description="The arm that held-out users get, and everybody in shadow mode.")
     floor: float = Field(0.0, ge=0, le=0.5, description="The least probability of every arm.")
     burn_in: int = Field(
-        0, ge=0, le=2**53, description="So many decisions are made by chance, before the policy begins."
+        0, ge=0, le=2**53, description="How many decisions are made at random before the policy begins."
     )
     holdout: float = Field(0.0, ge=0, lt=1, description="The share of users who always get the baseline.")
 

@@ -313,7 +313,7 @@ class _Fold:
             stint = row.stint if experiment.by_stint else 0
             if not (experiment.by_stint and stint == 0):
                 state.note(row.arm, stint, now, row.items)
-        state.lots += row.items * (row.kind == RANDOM)
+        state.random_decisions += row.items * (row.kind == RANDOM)
         self.rows.count_decisions(row)
 
     def outcome(self, state: LiveState, came: _Came, noise: Any) -> str:

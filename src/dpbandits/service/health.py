@@ -15,7 +15,7 @@ __all__ = ["findings"]
 ENOUGH = 50  # decisions or responses before a share is worth a word
 MANY_MISSING, MANY_LATE, MANY_TWICE = 0.2, 0.1, 0.1
 COLLAPSED = 0.98  # of the recent decisions on one arm
-SIGMAS = 4.0  # two response rates differ if intervals of so many standard errors do not touch
+SIGMAS = 4.0  # two response rates differ if intervals of this many standard errors do not touch
 
 Counts = dict[str, int]
 
@@ -145,7 +145,7 @@ def _collapse(
     if len(experiment.paused) == len(experiment.arms) - 1:
         return [Remark("note", f"All traffic goes to {name}: every other arm is paused.", "collapse", name)]
     level, cause = _cause(experiment, {one.about for one in found})
-    text = f"{100 * recent[arm] / n:.0f} % of the latest decisions are {name}. The likely cause: {cause}."
+    text = f"{100 * recent[arm] / n:.0f} % of the latest decisions are for {name}. The likely cause: {cause}."
     return [Remark(level, text, "collapse", name)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from contextlib import suppress
@@ -37,6 +38,10 @@ OF_A_LEASE = re.compile(r"\.[0-9]+$")
 
 #: What msgspec raises where a body is no JSON, or nothing that Python can hold.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+#: What JSON allows between values, and a reader that only finds where they end: no number is too long for it.
+BLANK = re.compile(r"[ \t\n\r]*")
+_ends = json.JSONDecoder(parse_int=len, parse_float=len)
 
 #: Characters of what was sent that an answer repeats.
 QUOTED = 200
@@ -138,11 +143,33 @@ def _sent(body: bytes, rewards: bool) -> Any:
         return _few((_rewards if rewards else _responses).decode(body))
     begins = body.lstrip()[:1]
     if begins == b"[":
-        return [_alone(one, rewards) for one in _few(_read(_each, body))]
+        return [_alone(one, rewards) for one in _few(_list(body))]
     one = _read(_one, body)
     if begins != b"{":
         raise Refusal(422, f"the body must be {_shape(rewards)}, or a list of such objects")
     return _alone(one, rewards)
+
+
+def _list(body: bytes) -> list[Any]:
+    """The items of a list. An item with half a surrogate is no text, but the others can be read.
+
+    Each is cut out as it was sent, so that it is taken as it would be alone.
+    """
+    with suppress(*UNREADABLE):
+        return _each.decode(body)
+    text, items = body.decode(errors="surrogateescape"), list[bytes]()
+    place = text.index("[")
+    with suppress(ValueError, IndexError, RecursionError):
+        while len(items) <= MOST and text[place] in "[,":
+            start = BLANK.match(text, place + 1).end()  # type: ignore[union-attr]  # it matches anywhere
+            end = _ends.raw_decode(text, start)[1]
+            items.append(text[start:end].encode(errors="surrogateescape"))
+            place = BLANK.match(text, end).end()  # type: ignore[union-attr]
+        if len(items) > MOST:
+            raise Refusal(413, f"a list may have at most {MOST} items, got more")
+        if text[place] == "]" and not text[place + 1 :].strip():
+            return items
+    return _read(_each, body)  # says what is wrong
 
 
 def _few(sent: Any) -> Any:

@@ -30,14 +30,15 @@ class Origins:
     []
     >>> Origins(["*"])
     Traceback (most recent call last):
-    dpbandits.errors.InputError: allow_origins must be origins as https://shop.example.org, got '*'
+    dpbandits.errors.InputError: allow_origins must be origins such as https://shop.example.org, got '*'
     """
 
     def __init__(self, allowed: Iterable[str]) -> None:
         self._allowed = set()
         for origin in allowed:
             if ORIGIN.fullmatch(origin) is None:
-                raise InputError("allow_origins", f"must be origins as https://shop.example.org, got {origin!r:.200}")
+                rule = "must be origins such as https://shop.example.org"
+                raise InputError("allow_origins", f"{rule}, got {origin!r:.200}")
             self._allowed.add(origin.encode())
 
     def __bool__(self) -> bool:

@@ -1,4 +1,5 @@
-"""What was sent in the last hour, as digests: enough to tell a repetition from a contradiction, also after a restart.
+"""Digests of what was sent in the last one to two hours: they tell a repetition from a contradiction, also after a
+restart.
 
 A device's response is private already. It is stored, and a repetition is compared with it. A reward of the central
 model is not stored. In its place there is a keyed digest of the token and the reward. Without the key a digest tells

@@ -23,6 +23,7 @@ __all__ = [
     "NEW_ANSWERS",
     "OUTCOMES",
     "SENT",
+    "WRITTEN",
     "Rows",
     "released_rows",
 ]
@@ -89,10 +90,17 @@ RELEASE = Insert("releases", ("experiment", "number", "arm", "responses", "reaso
 #: What is stored already: decisions by their names, the answers to them, and how much users have sent.
 DECIDED = Lookup("decisions", ("experiment", "decision"), Made._fields, "order by t.first")
 ANSWERED = Lookup("answers", ANSWERS[:3], (*ANSWERS[:4], "made", "outcome", "response", "digest"))
-#: By what a token is recognised as that of a decision.
+#: By what a token is recognised as that of a decision. The rows of a lease may be as many as its items: only the row in
+#: which the item lies is read.
 HANDED_OUT = Lookup(
-    "decisions", ("experiment", "decision"), ("experiment", "decision", "first", "items", "arm", "made")
+    "decisions",
+    ("experiment", "decision", "first"),
+    ("experiment", "decision", "k.k2", "arm", "made"),
+    on="experiment = k0 and decision = k1 and first + items > k2 and first = (select d.first from decisions d "
+    "where d.experiment = k0 and d.decision = k1 and d.first <= k2 order by d.first desc limit 1)",
 )
+#: How often the states of experiments were written.
+WRITTEN = Lookup("states", ("experiment",), ("experiment", "changed"))
 SENT = Lookup("people", ("experiment", "person"), ("experiment", "person", "responses"))
 
 

@@ -42,6 +42,7 @@ log = structlog.get_logger("dpbandits")
 
 TICK = 0.25  # seconds between looks at what is due
 REREAD = 2.0  # seconds between looks at keys that were made or revoked elsewhere
+AHEAD = 60.0  # seconds by which a stored time may be later than the clock without a word in the log
 EXPORTS = 2  # that are made at the same time
 PROBE = 1.0  # seconds for which a successful look at the store holds
 PROBED = "\nprobe"  # the key of what it stores; no header can hold it
@@ -105,8 +106,11 @@ class Service:
         seen = self.tally.seen()  # before the states: other workers go on meanwhile
         with self.store.opened() as connection, connection.begin():
             latest = connection.execute(sa.select(sa.func.max(states.c.at))).scalar() or 0
-            since = max(latest / 1000, self.clock())
-            self.clock = Clock(not_before=since, wall=lambda: self.store.wall(connection))
+            since = max(latest / 1000, self.store.latest + 0.001, self.clock())  # decisions are dated in milliseconds
+            wall = self.store.wall(connection)
+            self.clock = Clock(not_before=since, wall=lambda: wall)
+            if since > wall + AHEAD:
+                log.warning("the clock was set back: time goes on from the last commit", seconds=round(since - wall))
             self.load(connection)
             self._read_keys(connection)
             for number, run in sorted(self.runs.items()):  # other workers that start lock them in the same order
@@ -200,6 +204,7 @@ class Service:
             self.rotate_if_due,
             self._reread_secrets,
             self.tally.look,
+            self._look_at_file,
         ):
             try:
                 step()
@@ -207,6 +212,10 @@ class Service:
                 failed = failed or error
         if failed is not None:
             raise failed
+
+    def _look_at_file(self) -> None:
+        if isinstance(self.books, Embedded):
+            self.books.look()
 
     def _reread_keys(self) -> None:
         with self.store.lookout.connect() as connection:

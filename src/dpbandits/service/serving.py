@@ -52,6 +52,11 @@ def check(settings: ServerSettings) -> list[Remark]:
         found.append(Remark("problem", str(error)))
     except OSError as error:
         found.append(Remark("problem", f"{error.filename or 'a file'!s:.80} cannot be used: {error.strerror}"))
+    if settings.telemetry:
+        try:
+            _tracing()
+        except MissingExtraError as error:
+            found.append(Remark("problem", f"telemetry: {error}"))
     if os.path.isfile(settings.keys) and settings.keys.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         found.append(Remark("problem", f"keys is readable by others: chmod 600 {settings.keys}"))
     if settings.port:
@@ -123,8 +128,8 @@ class _Joined:
             self._send()
 
     def _send(self) -> None:
-        if self._parts:
-            parts, self._parts = self._parts, []
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():  # the client may have gone
             self._transport.write(b"".join(parts))
 
     def close(self) -> None:
@@ -225,12 +230,16 @@ def traced(app: App) -> ASGIApp:
 
     Where spans go is set by OpenTelemetry's own ``OTEL_*`` variables, as with ``opentelemetry-instrument``.
     """
+    wrapped: ASGIApp = _tracing()(app, exclude_spans=["receive", "send"])
+    return wrapped
+
+
+def _tracing() -> Any:
     try:
         from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
     except ImportError:
         raise MissingExtraError("opentelemetry-instrumentation-asgi", "telemetry") from None
-    wrapped: ASGIApp = OpenTelemetryMiddleware(app, exclude_spans=["receive", "send"])
-    return wrapped
+    return OpenTelemetryMiddleware
 
 
 def _settle() -> None:

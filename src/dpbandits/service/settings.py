@@ -57,12 +57,15 @@ class ServerSettings(BaseSettings):
     telemetry: bool = Field(False, description="Whether requests are traced with OpenTelemetry.")
     max_body: int = Field(1_048_576, ge=1024, description="The largest request, in bytes.")
     rate_limit: float | None = Field(
-        None, gt=0, description="Requests a second: for each key; for each address, with a key for decisions or none."
+        None,
+        gt=0,
+        description="Requests a second for each key; with a key of the role decide, or with none, for each address.",
     )
     allow_origins: list[str] = Field(
-        default_factory=list, description="Pages that may decide and answer from browsers, as https://shop.example.org."
+        default_factory=list,
+        description="Origins whose pages may ask for decisions and send answers, such as https://shop.example.org.",
     )
-    token_key_days: float = Field(30.0, gt=0, description="How often the key that signs tokens is renewed.")
+    token_key_days: float = Field(30.0, gt=0, description="Days after which the key that signs tokens is renewed.")
     demo: bool = Field(False, description="Whether the demo shop is open, at /demo.")
     own_policies: list[str] = Field(default_factory=list, description="module:function names that may be used.")
 
@@ -121,7 +124,7 @@ def _no_list(error: SettingsError) -> InputError:
     """Which variable of the environment must be a list, and is none. Only a list is decoded, and can fail to be."""
     named = re.search(r'field "(\w+)"', str(error))
     variable = f"{PREFIX}{named[1].upper()}" if named else "settings"
-    return InputError(variable, f"""must be a list, as '["one", "two"]', got {os.environ.get(variable)!r:.80}""")
+    return InputError(variable, f"""must be a list such as '["one", "two"]', got {os.environ.get(variable)!r:.80}""")
 
 
 def mistyped() -> list[str]:

@@ -51,6 +51,10 @@ REFUSE = (
     "update answers set outcome = 'refused', response = null, digest = null, sealed = null "
     "where experiment = %s and decision = %s and item = %s"
 )
+#: The first key of the advisory locks under which users are counted, and how many there are. Users share them: a list
+#: may have a thousand users, and all connections of a PostgreSQL server together have a few thousand locks.
+PEOPLE = 0x6471
+PEOPLE_LOCKS = 64
 LOST = (psycopg.Error, DBAPIError, TimeoutError, OSError)
 
 
@@ -140,9 +144,9 @@ class _Append:
         """Users with a cap are counted by one worker at a time."""
         self.sent = SentByUsers(self.runs, asks, [item for tell in tells for item in tell.items])
         if self.sent.people:
-            keys = sorted({int.from_bytes(person[:8], "big", signed=True) for _, person in self.sent.people})
+            keys = sorted({person[0] % PEOPLE_LOCKS for _, person in self.sent.people})
             self.cursor.execute(
-                "select pg_advisory_xact_lock(k) from (select unnest(%s::bigint[]) k order by 1) x", (keys,)
+                "select pg_advisory_xact_lock(%s, k) from (select unnest(%s::int[]) k order by 1) x", (PEOPLE, keys)
             )
             self.sent.read(self.cursor, embedded=False)
 

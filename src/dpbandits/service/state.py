@@ -78,7 +78,7 @@ class LiveState:
         self._some: SomeArms | None = None  # the agent, while arms are paused
         self.releases: Releases = seen(policy, self.curator, self.desk)
         self.released: list[Release] = []  # since this copy was made
-        self.lots = 0  # decisions that chance made
+        self.random_decisions = 0  # decisions that were made at random
         self.deputy = False  # whether this is a copy that decides while another one folds: it never draws noise
         self._kept = _Kept(self) if desk.by_stint else self.curator
         self._part = desk.window / PARTS
@@ -94,7 +94,7 @@ class LiveState:
         desk, agent, curator = (copied(part) for part in self.parts.values())
         waiting = {part: list(row) for part, row in self.waiting.items()}
         made._take(self.policy, desk, agent, curator, waiting, self.paused)
-        made.lots, made.deputy, made._look = self.lots, self.deputy, self._look
+        made.random_decisions, made.deputy, made._look = self.random_decisions, self.deputy, self._look
         return made
 
     @property
@@ -180,7 +180,7 @@ class LiveState:
             return False
         row[1 + arm] -= 1
         if self._horizon is not None and self.desk.folded[0] >= self._horizon:
-            self.desk.out[arm] -= 1  # its guarantee is for so many responses, whoever handed out more decisions
+            self.desk.out[arm] -= 1  # its guarantee is for this many responses, whoever handed out more decisions
             self.desk.late[0] += 1
             return False
         return self.desk.receive(self._kept, arm, stint, made, value, level, now, noise)
@@ -249,7 +249,7 @@ class LiveState:
         record: dict[str, Any] = {name: freeze(part) for name, part in self.parts.items()}
         return {
             **record,
-            "lots": self.lots,
+            "lots": self.random_decisions,
             "waiting": {str(part): row for part, row in self.waiting.items() if any(row[1:])},
         }
 
@@ -258,8 +258,8 @@ class LiveState:
         for name, part in self.parts.items():
             thaw(part, record[name])
         self.waiting = {int(part): list(row) for part, row in record["waiting"].items()}
-        lots = record["lots"] if "lots" in record else record["served"]  # earlier versions counted all decisions
-        self.lots, self._look, self._some = int(lots), -math.inf, None
+        by_chance = record["lots"] if "lots" in record else record["served"]  # earlier versions counted all decisions
+        self.random_decisions, self._look, self._some = int(by_chance), -math.inf, None
         self.pause(self.paused)
 
 
@@ -276,7 +276,7 @@ def extended(state: LiveState) -> LiveState:
     made = object.__new__(LiveState)
     waiting: dict[int, list[float]] = {part: [*row, 0] for part, row in state.waiting.items()}
     made._take(policy, copied(desk), policy.agent, policy.curator, waiting, state.paused)
-    made.lots, made.deputy = state.lots, state.deputy
+    made.random_decisions, made.deputy = state.random_decisions, state.deputy
     return made
 
 

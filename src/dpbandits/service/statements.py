@@ -111,12 +111,19 @@ class Lookup:
 
     >>> Lookup("people", ("person",), ("level",)).sqlite(2)
     'with k(k0) as (values (?), (?)) select t.level from k cross join people t on person = k0'
+
+    ``on`` is for rows that have the first key and are found by more than equality; a column ``k.k1`` is the second key:
+
+    >>> Lookup("people", ("person", "level"), ("person", "k.k1"), on="person = k0 and level < k1").sqlite(1)
+    'with k(k0, k1) as (values (?, ?)) select t.person, k.k1 from k cross join people t on person = k0 and level < k1'
     """
 
-    def __init__(self, table: str, keys: Sequence[str], columns: Sequence[str], more: str = "") -> None:
+    def __init__(
+        self, table: str, keys: Sequence[str], columns: Sequence[str], more: str = "", *, on: str | None = None
+    ) -> None:
         names = [f"k{number}" for number in range(len(keys))]
-        same = " and ".join(f"{key} = {name}" for key, name in zip(keys, names, strict=True))
-        shown = ", ".join(f"t.{column}" for column in columns)
+        same = on or " and ".join(f"{key} = {name}" for key, name in zip(keys, names, strict=True))
+        shown = ", ".join(column if "." in column else f"t.{column}" for column in columns)
         self._width, self._names = len(keys), ", ".join(names)
         self._select = f"select {shown} from k cross join {table} t on {same}{f' {more}' if more else ''}"
         self.postgresql = (

@@ -85,6 +85,7 @@ class Database:
         self.synchronous, self._journal = synchronous, journal
         self._patience = patience  # seconds, where it is to answer or fail soon
         self._lock: int | None = None
+        self.latest = 0.0  # when the last commit was made, by this process or an earlier one, as far as the lock tells
         self._unclean = True  # whether the last server was killed, the file is another one since, or was not looked at
         self.engine = self._engine(writes=True)
         self.readers = self._engine(writes=False) if self.path or not self.embedded else self.engine
@@ -143,8 +144,20 @@ class Database:
         if self.path is None:
             return
         self._lock = descriptor = self._locked(os.O_CREAT)
+        latest = os.fstat(descriptor).st_mtime
         self._unclean = os.pread(descriptor, 200, 0) != self._mark() and self.path.exists()
         os.ftruncate(descriptor, 0)
+        self.remember(latest)
+
+    def remember(self, now: float) -> None:
+        """Keep the time of a commit with the lock, which is outside the file: a copy that is put back is older.
+
+        Where that is not possible, as with the lock of another user, the clock on the wall must not be set back.
+        """
+        self.latest = max(now, self.latest)
+        if self._lock is not None:
+            with suppress(OSError):
+                os.utime(self._lock, (self.latest, self.latest))
 
     def _locked(self, how: int) -> int:
         """The descriptor of the lock, which this process holds until it closes it."""
@@ -285,6 +298,7 @@ class Database:
         if self._lock is not None:
             if not self._unclean:
                 os.pwrite(self._lock, self._mark(), 0)
+                self.remember(self.latest)
             os.close(self._lock)
             self._lock = None
 

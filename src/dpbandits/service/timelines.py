@@ -38,7 +38,7 @@ def recent(connection: Connection, experiment: Experiment) -> list[int]:
 
 
 def series(connection: Connection, run: LiveRun, points: int) -> dict[str, Any]:
-    """Counts by arm over time, in at most so many steps of whole minutes."""
+    """Counts by arm over time, in at most this many steps of whole minutes."""
     experiment = run.experiment
     where = traffic.c.experiment == experiment.id
     first, last = connection.execute(
