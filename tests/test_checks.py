@@ -28,10 +28,19 @@ def test_positive_numbers_of_every_kind_are_floats(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [0, -1, -0.0, math.nan, math.inf, -math.inf, np.float64("nan"), *NOT_NUMBERS])
 def test_what_is_not_positive_is_refused(value: Any) -> None:
-    with pytest.raises(InputError, match=r"^epsilon must be positive and finite, got ") as caught:
+    with pytest.raises(InputError, match=r"^epsilon must be (a number, )?positive and finite, got ") as caught:
         positive("epsilon", value)
     assert caught.value.parameter == "epsilon"
     assert str(value) in str(caught.value)
+
+
+def test_a_text_is_not_shown_as_if_it_were_the_number() -> None:
+    with pytest.raises(InputError, match=r"^epsilon must be a number, positive and finite, got '1'$"):
+        positive("epsilon", "1")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^count must be a whole number of at least 1, got '3'$"):
+        at_least("count", "3", 1)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^epsilon must be a number, positive and finite, got Decimal\('0.1'\)$"):
+        positive("epsilon", Decimal("0.1"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [3, 3.0, np.int8(3), np.float64(3), Fraction(3), MAX_EXACT_INT])
@@ -106,5 +115,3 @@ def test_other_errors_say_what_to_do() -> None:
     assert re.fullmatch(r"pyarrow is not installed: pip install .*\[data\]'", str(MissingExtraError("pyarrow", "data")))
     assert issubclass(ChoiceError, ValueError)
     assert not issubclass(ChoiceError, InputError)
-    with pytest.raises(InputError):
-        positive("epsilon", Decimal("0.1"))  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import os
 import secrets
 from collections.abc import Iterable
 from contextlib import suppress
+from fractions import Fraction
 
 from dpbandits.errors import InputError
 
@@ -24,10 +25,11 @@ def _is_number(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    return " ".join(str(value).split())[:80]
+    """A value in a message. A text, or a Decimal, may look like the number that is asked for: it is shown as it is."""
+    return " ".join((str(value) if _is_number(value) else repr(value)).split())[:80]
 
 
-def positive(parameter: str, value: float) -> float:
+def positive(parameter: str, value: float | Fraction) -> float:
     """``value`` if it is a positive, finite number.
 
     >>> positive("epsilon", -1)
@@ -37,7 +39,8 @@ def positive(parameter: str, value: float) -> float:
     if _is_number(value) and 0 < value < math.inf:
         with suppress(OverflowError):  # an integer that no float holds
             return float(value)
-    raise InputError(parameter, f"must be positive and finite, got {_shown(value)}")
+    rule = "positive and finite" if _is_number(value) else "a number, positive and finite"
+    raise InputError(parameter, f"must be {rule}, got {_shown(value)}")
 
 
 def not_negative(parameter: str, value: float) -> float:

@@ -30,7 +30,7 @@ ARMS: dict[str, int] = {}
 
 
 def third(why: str, curator: Any, agent: Any = None, *, before: bool = True, arms: int = 2) -> None:
-    """Declare a policy with this curator, by the name of its class; it is broken for so many ``arms``."""
+    """Declare a policy with this curator, by the name of its class; it is broken for this many ``arms``."""
     name = (agent or curator).__name__
 
     def build(arms: int, *, epsilon: float) -> Parts:

@@ -98,14 +98,21 @@ def test_curators_by_name(audit: Audit) -> None:
         ("policy adap-ucb --epsilon 1 --claim -2 --exact", "claim must be positive and finite, got -2"),
         ("policy adap-ucb --epsilon 1 --alpha 1", "alpha must be in (0, 1), got 1"),
         ("policy adap-ucb --epsilon 1 --trials 10", "trials must be at least 46"),
-        ("policy adap-ucb --epsilon 1 --exact --trials 100", "trials and exact exclude each other, got both"),
+        (
+            "policy adap-ucb --epsilon 1 --exact --trials 100",
+            "trials must not be given together with --exact: leave out one of them, got 100",
+        ),
         ("policy adap-ucb --epsilon 1 --trials 1e3 --view response", "view 'response' is unknown"),
         ("policy adap-ucb --exact", "epsilon is required by adap-ucb, got none"),
         ("policy adap-ucbs --epsilon 1", "policy 'adap-ucbs' is unknown: did you mean adap-ucb"),
         ("policy ucb1 --exact", "claim is required, because ucb1 promises nothing"),
         ("curator laplace", "epsilon is required by laplace"),
         ("curator lapace --epsilon 1", "curator 'lapace' is unknown: did you mean laplace"),
-        ("curator laplace --epsilon 1 --horizon 8", "not parameters of a curator"),
+        (
+            "curator laplace --epsilon 1 --horizon 8",
+            "horizon is for policies: leave it out for the curator laplace, got 8",
+        ),
+        ("curator laplace --epsilon 1 --option a=1 --option b=2", "option is for policies: leave it out"),
         (
             "faulty:fails_in_act --epsilon 1 --exact",
             "fails when it is played: ZeroDivisionError: float division",

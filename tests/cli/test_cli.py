@@ -226,4 +226,4 @@ def test_cache_shows_where_compiled_code_is_and_clears_it(
 
 def test_a_simulation_says_that_no_run_knew_the_best_arm(dpbandits: Command) -> None:
     settings = ["--arms", "0.5,0.49", "--epsilon", "1", "--horizon", "1000", "--runs", "5", "--engine", "python"]
-    assert "known       to none of 5 runs by the horizon\n" in dpbandits("simulate", "dp-tt", *settings)[1]
+    assert "stopped     none of 5 runs by the horizon\n" in dpbandits("simulate", "dp-tt", *settings)[1]

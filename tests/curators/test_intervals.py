@@ -163,7 +163,7 @@ def test_the_mean_of_rewards_is_bounded_by_that_of_their_logistic_function() -> 
 def test_a_curator_without_a_known_interval_says_so() -> None:
     curator, rng = WeightedLaplace.start(2), np.random.default_rng(0)
     curator.add(0, 1.0, 1.0, rng)
-    with pytest.raises(InputError, match="known interval, got WeightedLaplace"):
+    with pytest.raises(InputError, match=r"policy has no known interval .*: its curator is WeightedLaplace"):
         interval(curator, 0)
 
 

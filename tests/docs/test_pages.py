@@ -114,7 +114,7 @@ def test_the_page_on_the_best_arm(
     for command in commands:
         status, out, err = dpbandits(*shlex.split(command)[1:])
         assert status == 0, err
-        assert "\nknown       to half of the runs after " in out
+        assert "\nstopped     half of the runs after " in out
     shown = json.loads(dpbandits(*shlex.split(commands[0])[1:], "--json")[1])["stops"]
     printed = json.loads(re.sub(r"\s+", " ", text[text.index('"stops": ') + 9 : text.index("`mean` and `max`")]))
     assert shown["rounds"] == printed["rounds"]

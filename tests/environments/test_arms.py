@@ -106,7 +106,7 @@ def test_problems_of_the_papers_are_arms(name: str) -> None:
         ([0.9, True], "arms must be means or distributions, got True"),
         ([0.9, None], "arms must be means or distributions, got None"),
         ([0.9, float("nan")], "arms must be means or distributions, got nan"),
-        ([0.9, [0.6]], "arms must be means or distributions, got [0.6]"),
+        ([0.9, [0.6]], "arms must be means or distributions, got a list: give rewards as a data frame, or a file"),
         (np.array([[0.9, 0.6]]), "arms must be means or distributions, got"),
         ([0.9, 1.2], "arms: the mean of a bernoulli arm must be in [0, 1], got 1.2"),
         ([0.9, -0.1], "arms: the mean of a bernoulli arm must be in [0, 1], got -0.1"),

@@ -59,7 +59,7 @@ def test_one_noise_is_not_spread_over_several_values() -> None:
 def test_laplace_noise_has_the_discrete_law(
     steps: float, fit: Callable[..., bool], two_sided: Callable[..., object]
 ) -> None:
-    """At a scale of so many steps. Fails with probability 1e-9; a rate that is 10 % off is caught."""
+    """At a scale of this many steps. Fails with probability 1e-9; a rate that is 10 % off is caught."""
     source, scale = SystemNoise(), steps / GRID_STEPS
     draws = [round((0.0 + source.laplace(0.0, scale)) * GRID_STEPS) for _ in range(DRAWS)]
     assert fit(draws, two_sided(1 / steps))

@@ -87,13 +87,17 @@ BAD_TEXTS = ("", "0", "0.0", "-1", "+1", "1e-3", " 1", "1 ", "1/0", "1/", "/3", 
 
 @pytest.mark.parametrize("value", [*BAD_TEXTS, "\N{ARABIC-INDIC DIGIT ONE}", "9" * 201])
 def test_text_that_is_no_positive_rational_is_refused_by_name(value: str) -> None:
-    with pytest.raises(InputError, match=r'^limit must be positive, as "0.1" or "1/3", got \''):
+    with pytest.raises(
+        InputError, match=r'^limit must be positive, a decimal number or a fraction such as "0.1" or "1/3", got \''
+    ):
         rational("limit", value)
 
 
 @pytest.mark.parametrize("value", [0, -1, 0.0, -0.5, math.nan, math.inf, True, None, b"1", Fraction(-1, 3)])
 def test_what_is_no_positive_rational_is_refused_by_name(value: object) -> None:
-    with pytest.raises(InputError, match=r'^limit must be positive, as "0.1" or "1/3", got '):
+    with pytest.raises(
+        InputError, match=r'^limit must be positive, a decimal number or a fraction such as "0.1" or "1/3", got '
+    ):
         rational("limit", value)  # type: ignore[arg-type]
 
 

@@ -153,7 +153,7 @@ def test_the_population_chooses_epsilon_min() -> None:
 def test_auto_is_refused_where_no_population_is_known() -> None:
     with pytest.raises(InputError, match="levels is required by epsilon_min=auto, got none"):
         dp.simulate("heldp-ucb-b", arms="0.9,0.6", horizon=100, options={"epsilon_min": "auto"})
-    with pytest.raises(InputError, match="epsilon_min must be positive and finite, got auto"):
+    with pytest.raises(InputError, match="epsilon_min must be a number, positive and finite, got 'auto'"):
         policies.heldp_ucb_b(arms=2, epsilon_min="auto")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="epsilon_min is not an option of adap-ucb"):
         dp.simulate("adap-ucb", arms="0.9,0.6", horizon=100, epsilon=1, options={"epsilon_min": "auto"})

@@ -128,7 +128,7 @@ def test_levels_are_the_users() -> None:
 
 @pytest.mark.parametrize("rewards", [2, 3])
 def test_the_loss_of_a_user_is_proved_and_is_near_the_claim(rewards: int) -> None:
-    """By the sum of the losses of single rewards, and, for the actions, by all pairs that differ in so many rewards."""
+    """By the sum of the losses of single rewards, and, for the actions, by all pairs that differ in these rewards."""
     verdict = audit.verify("adap-ucb", epsilon=1.0, rewards_per_user=rewards)
     assert (verdict.verdict, verdict.released) == ("proved", 1.0)
     assert verdict.epsilon is not None

@@ -93,7 +93,7 @@ def test_an_adversary_who_chooses_costs_by_what_was_released_stays_within_delta(
 
     @cache
     def worst(counts: tuple[int, int], ups: tuple[int, int]) -> float:
-        """The largest delta from here on, after so many responses of each size, so many of them for the reward."""
+        """The largest delta from here on, after this many responses of each size, this many of them for the reward."""
         loss = sum(size * (2 * up - count) for size, count, up in zip(sizes, counts, ups, strict=True))
         found = max(0.0, -math.expm1(epsilon - loss)) if loss > epsilon else 0.0
         for kind, size in enumerate(sizes):

@@ -133,10 +133,13 @@ def test_two_sessions_of_one_policy_know_nothing_of_each_other() -> None:
         ({"arms": 2, "window": 0}, "window must be positive and finite, got 0"),
         ({"arms": 2, "seed": 3}, "seed is for simulated noise alone, got 3"),
         ({"arms": 2, "noise": np.random.default_rng(0)}, "noise must be exact where rewards are real, got Generator"),
-        ({"arms": 2, "noise": "simulatd"}, "noise must be exact where rewards are real, got str"),
+        ({"arms": 2, "noise": "simulatd"}, "noise must be 'simulated' or a source of exact noise, got 'simulatd'"),
         ({"arms": 2, "noise": RiggedNoise(bytes)}, "noise must be exact where rewards are real, got RiggedNoise"),
         ({"arms": 2, "options": {"alhpa": 1}}, "alhpa is not an option of adap-ucb: did you mean alpha?"),
-        ({"arms": 2, "epsilon": "0"}, 'epsilon must be positive, as "0.1" or "1/3", got \'0\''),
+        (
+            {"arms": 2, "epsilon": "0"},
+            'epsilon must be positive, a decimal number or a fraction such as "0.1" or "1/3", got \'0\'',
+        ),
         ({"arms": 2, "epsilon": None}, "epsilon is required by adap-ucb, got none"),
     ],
 )

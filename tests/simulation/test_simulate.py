@@ -116,7 +116,7 @@ def test_a_log_is_resampled_for_each_arm(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("arm,payoff\na,1\n", "line 1 of .*: no column reward, got 'arm, payoff'"),
-        ("red,0.8414\na,1\n", "line 1 of .*: no column arm and no column reward, got a line with numbers: the names"),
+        ("red,0.8414\na,1\n", "line 1 of .*: no column arm and no column reward, got a line with numbers: are the names"),
         ("arm,reward\na,1\n,0\n", "line 3 of .*: the arm has no name"),
         ("arm,reward\na,1\nb,x\n", "line 3 of .*: the reward is not a number"),
         ("arm,reward\na,1\nb,0\nb,nan\n", "line 4 of .*: the reward is not a finite number"),
@@ -191,7 +191,7 @@ def test_numpy_numbers_are_numbers_and_other_things_are_refused_by_name() -> Non
         dp.simulate("ucb1", arms=7, horizon=100)
     with pytest.raises(InputError, match="epsilon must be a number, got 'abc'"):
         dp.simulate("adap-ucb", arms=C2, epsilon="abc", horizon=100)
-    with pytest.raises(InputError, match=r"epsilon must be positive and finite, got \[1\]"):
+    with pytest.raises(InputError, match=r"epsilon must be a number, positive and finite, got \[1\]"):
         dp.simulate("adap-ucb", arms=C2, epsilon=[1], horizon=100)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="as_printed must be True or False, got 'yes'"):
         dp.policies.dp_ucb(arms=2, epsilon=1.0, as_printed="yes")  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ import type { ClientSettings, Decision, Silence } from "./client.js";
 export interface ProviderSettings extends ClientSettings {
   /** The flags that a tracking event reports on: `{ checkout: ["banner"] }`. An event reports on the flag of its name. */
   events?: Record<string, string[]>;
-  /** Answer so many seconds after a decision, as in `decide`. */
+  /** Answer this many seconds after a decision, as in `decide`. */
   after?: number;
 }
 

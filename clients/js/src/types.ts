@@ -49,7 +49,7 @@ export interface DecideOptions {
   user?: string;
   /** This user's own epsilon, where the experiment has levels: one of them, as text. */
   level?: string;
-  /** Answer so many seconds after the decision, and not near the end of the server's window. */
+  /** Answer this many seconds after the decision, and not near the end of the server's window. */
   after?: number;
 }
 

@@ -99,7 +99,7 @@ def _fail(error: BaseException) -> int:
     elif isinstance(error, InputError | MissingExtraError):
         _complain(str(error))
     elif isinstance(error, OSError):
-        _complain(f"{error.filename or 'file'}: {error.strerror or error}")
+        _complain(f"{error.filename or 'output'}: {error.strerror or error}")
     elif isinstance(error, MemoryError):
         _complain("memory: there is not enough for this: ask for fewer arms, runs, rounds or checkpoints")
     elif (place := _own_code(error)) is not None:
@@ -163,10 +163,17 @@ def _on_ctrl_c(pressed: list[int]) -> Any:
 
 
 def _open_closed_streams() -> None:
-    """Where standard output or error is closed, what is written to it goes nowhere."""
+    """Where standard output or error is closed, what is written to it goes nowhere.
+
+    A letter that the encoding of a stream lacks, such as ε in ASCII, is written as an escape.
+    """
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
+        stream = getattr(sys, name)
+        if stream is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # open until the process ends
+        elif getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
+            with suppress(ValueError):  # it is closed
+                stream.reconfigure(errors="backslashreplace")
 
 
 def _flush(status: int) -> int:

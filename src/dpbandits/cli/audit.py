@@ -50,11 +50,13 @@ def _shared_options() -> list[click.Parameter]:
             ["--option", "options"], multiple=True, metavar="NAME=VALUE", help="Option of the policy; repeatable."
         ),
         click.Option(
-            ["--rewards-per-user"], type=Number(), help="The most rewards of one user: the promise is one for users."
+            ["--rewards-per-user"],
+            type=Number(),
+            help="The most rewards that a user gives: the promise is then for the whole user.",
         ),
         click.Option(["--claim"], type=Number(), help="The epsilon to check.  [default: the guaranteed one]"),
         click.Option(["--delta"], type=Number(), help="The delta to check.  [default: the guaranteed one]"),
-        click.Option(["--exact"], is_flag=True, help="Compute the exact worst case."),
+        click.Option(["--exact"], is_flag=True, help="Prove the claim, or look for a witness against it."),
         click.Option(["--trials"], type=Number(), help="Trials of the guessing game.  [default: 200000]"),
         click.Option(["--view"], metavar="actions|released|response|bytes", help="What the adversary sees."),
         click.Option(
@@ -96,9 +98,14 @@ def curator(name: str, **given: Any) -> None:
 
     if given["epsilon"] is None:
         raise InputError("epsilon", f"is required by {name}, got none")
-    if given["options"] or given["horizon"] is not None or given["rewards_per_user"] is not None:
-        what = "horizon and rewards_per_user"
-        raise InputError("option", f"and {what} are not parameters of a curator, got them for {name}")
+    of_policies = {
+        "option": given["options"],
+        "horizon": given["horizon"],
+        "rewards_per_user": given["rewards_per_user"],
+    }
+    for parameter, value in of_policies.items():
+        if value not in (None, ()):
+            raise InputError(parameter, f"is for policies: leave it out for the curator {name}, got {_written(value)}")
     if given["exact"]:
         _refuse_trials(given)
         _report(lambda: verify_curator(name, given["epsilon"], given["claim"]), given["as_json"])
@@ -154,9 +161,15 @@ def _game(given: dict[str, Any]) -> dict[str, Any]:
     return {key: given[key] for key in ("trials", "alpha", "seed", "anytime") if given[key] is not None}
 
 
+def _written(value: Any) -> str:
+    """What was given, as on the command line."""
+    return " ".join(value) if isinstance(value, tuple) else f"{value:g}"
+
+
 def _refuse_trials(given: dict[str, Any]) -> None:
     if given["trials"] is not None:
-        raise InputError("trials", f"and exact exclude each other, got both, trials {given['trials']:g}")
+        rule = "must not be given together with --exact: leave out one of them"
+        raise InputError("trials", f"{rule}, got {given['trials']:g}")
 
 
 def _epsilon(given: dict[str, Any]) -> float | None:

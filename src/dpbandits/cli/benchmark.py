@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     "tracks",
     multiple=True,
     metavar="NAME",
-    help="Only central, local, levels, any-size or none; repeatable.",
+    help="Play only this track: central, local, levels, any-size, or none (no privacy); repeatable.",
 )
 @click.option(
     "--scale",
     default="quick",
     show_default=True,
     metavar="quick|standing|full",
-    help="10^5 rounds; the same with more runs, 10^4 of them for tails; 10^6 rounds.",
+    help="quick: 10^5 rounds (10^4 for slow policies). standing: 10^5 rounds, more runs. full: 10^6 rounds (10^5 for "
+    "slow policies).",
 )
 @click.option(
     "--out", default="out/benchmark", show_default=True, type=click.Path(path_type=Path), help="Output folder."

@@ -152,7 +152,7 @@ def _summary(trace: Trace) -> None:
     best = f"{shortened(', '.join(trace.best_arms), 60)}, {found}; " if trace.simulation.arms.named else ""
     echo(f"best arm    {best}{100 * final['best_arm_fraction']:.2f} % of rounds")
     if trace.stops is not None:
-        echo(f"known       to {trace.stops}")
+        echo(f"stopped     {trace.stops}")
     echo(f"guarantee   {_promise(trace.guarantee)}")
     compiled = compiling.seconds()
     share = f", of which {duration(compiled)} compiling" if compiled >= 0.01 else ""

@@ -53,7 +53,7 @@ out_option = click.option(
     default="95%",
     show_default=True,
     metavar="SHARE",
-    help="Of a test that stops when the best arm is known. The plan says how many users such a test needs.",
+    help="Confidence of a test that stops when the best arm is known. The plan says how many users it needs.",
 )
 @click.option("--theory", is_flag=True, help="Add what theorems say in the long run.")
 @click.option(

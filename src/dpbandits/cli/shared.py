@@ -68,6 +68,8 @@ def ready_to_write(out: Path | None, *modules: str, extra: str) -> None:
     if out is None:
         return
     require(extra, *modules)
+    if out.exists() and not out.is_dir():
+        raise InputError("out", f"must be a folder, got '{out}'")
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=out):
         pass

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
-from dpbandits.checks import known
+from dpbandits.checks import known, positive
 from dpbandits.client.budget import Budget, BudgetError
 from dpbandits.client.link import Link
 from dpbandits.client.outbox import LEASE, Outbox, Waiting
@@ -101,8 +101,7 @@ class Client:
         clock: Callable[[], float] = time.time,
     ) -> None:
         known("trust", trust, ("local", "central"))
-        if not 0.0 < timeout < math.inf:
-            raise InputError("timeout", f"must be positive seconds, got {timeout}")
+        positive("timeout", timeout)  # seconds
         self._link = Link(url, key)
         self._outbox = Outbox(_default() if store is None else Path(store), limit)
         self._trust, self._timeout, self._observer, self._clock = trust, timeout, observer, clock
@@ -359,7 +358,7 @@ def _read(
 
 
 def _due(asked: float, now: float, window: Any, after: float | None) -> float:
-    """When to answer: near the end of the window, or ``after`` so many seconds; by chance, and fixed from now on."""
+    """When to answer: near the end of the window, or ``after`` this many seconds; by chance, and fixed from now on."""
     within = float(window) if isinstance(window, int | float) else math.inf
     latest = asked + within * (0.85 + 0.1 * _chance())
     if after is None and within < math.inf:

@@ -120,7 +120,7 @@ def noise(squares: float, largest: float, missed: float) -> float:
 @singledispatch
 def found(curator: Any, arm: int, beta: float) -> tuple[float, float]:
     """The interval for an arm of which something was released."""
-    raise InputError("policy", f"must have a curator with a known interval, got {type(curator).__name__}")
+    raise InputError("policy", f"has no known interval for the mean of an arm: its curator is {type(curator).__name__}")
 
 
 @found.register
@@ -222,8 +222,8 @@ def _counted(curator: Hybrid, arm: int, items: int, beta: float) -> tuple[float,
     """Tossou & Dimitrakakis 2016, Eq. (2.2), with each part's own epsilon and log2 of the items as depth, and
     Hoeffding's bound for the rewards.
 
-    The release after so many items may fail with a share 1/(items (items + 1)) of beta, half of it for the noise. Their
-    bound needs log(4/gamma) to be at least the depth plus 1.
+    The release after this many items may fail with a share 1/(items (items + 1)) of beta, half of it for the noise.
+    Their bound needs log(4/gamma) to be at least the depth plus 1.
     """
     n, depth = float(curator.counts[arm]), float(top_bit(items))
     share = beta / (2.0 * items * (items + 1.0))

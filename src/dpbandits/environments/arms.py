@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -198,7 +199,7 @@ def parse_arms(text: str) -> Arms:
     ['bernoulli(0.9)', 'beta(4,1)', 'beta(4,1)']
     >>> parse_arms("0.9,0.8;0.7")
     Traceback (most recent call last):
-    dpbandits.errors.InputError: arms: cannot read '0.8;0.7' at character 5 of '0.9,0.8;0.7'
+    dpbandits.errors.InputError: arms: cannot read '0.8;0.7' at character 5 of '0.9,0.8;0.7': they are means as in ...
     """
     text = text.strip()
     meant = PROBLEMS[known("problem", text[1:], PROBLEMS)] if text.startswith("@") else text
@@ -207,10 +208,12 @@ def parse_arms(text: str) -> Arms:
         again = "the data frame" if unsaved[2] == "data frame" else "the arms"
         raise InputError("arms", f": the rewards of {unsaved[1]} were not saved: give {again} again as arms")
     replay = REPLAY.fullmatch(meant)
-    if replay is not None:
+    if replay is not None and (")+" not in replay[1].replace(" ", "") or Path(replay[1].strip()).is_file()):
         return Arms.logged(read_log(replay[1].strip()), text)
     if meant.lower().endswith(FILES):
         return Arms.logged(read_log(meant))
+    if "replay(" in meant:
+        raise InputError("arms", f": a log stands alone, as replay(FILE), got '{meant}'")
     distributions = tuple(_terms(meant) if "(" in meant else _means(meant))
     return Arms(distributions, _numbered(distributions), text)
 
@@ -238,6 +241,9 @@ def _one(arm: object) -> Distribution:
             return read[0]
     elif isinstance(arm, Real) and not isinstance(arm, bool) and math.isfinite(arm):
         return Coin(float(arm))
+    if isinstance(arm, Iterable) and not isinstance(arm, str):  # of rewards, perhaps, which are not shown
+        how = "give rewards as a data frame, or a file, with the columns arm and reward"
+        raise InputError("arms", f"must be means or distributions, got a {type(arm).__name__}: {how}")
     raise InputError("arms", f"must be means or distributions, got {_shown(arm)}")
 
 
@@ -267,7 +273,7 @@ def _terms(text: str) -> Iterator[Distribution]:
     while True:
         match = TERM.match(text, position)
         if match is None:
-            raise InputError("arms", f": cannot read '{text[position:]}' at character {position + 1} of '{text}'")
+            raise _unreadable(text[position:], position, text)
         arm = _distribution(match["name"], match["inside"], text, match.start("inside"))
         count = int(match["count"] or 1)
         if count > MOST_ARMS:
@@ -298,4 +304,9 @@ def _number(part: str, position: int, text: str) -> float:
     try:
         return float(part)
     except ValueError:
-        raise InputError("arms", f": cannot read '{part}' at character {position + 1} of '{text}'") from None
+        raise _unreadable(part, position, text) from None
+
+
+def _unreadable(part: str, position: int, text: str) -> InputError:
+    forms = "means as in 0.9,0.6, terms as in beta(4,1)+2*uniform(0,1), a .csv or .parquet file, or @NAME"
+    return InputError("arms", f": cannot read '{part}' at character {position + 1} of '{text}': they are {forms}")

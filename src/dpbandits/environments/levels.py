@@ -67,7 +67,7 @@ class Levels:
         return self.sample[-1]
 
     def divided(self, rewards: int) -> Levels:
-        """The levels of single rewards, where a user gives so many."""
+        """The levels of single rewards, where a user gives this many."""
         return Levels(tuple(of_reward(level, rewards) if level else 0.0 for level in self.sample))
 
     def accepted(self, epsilon_min: float, *, strictly: bool = False) -> float:
@@ -115,7 +115,7 @@ class NormalLevels:
         return self.high
 
     def divided(self, rewards: int) -> NormalLevels:
-        """The levels of single rewards, where a user gives so many."""
+        """The levels of single rewards, where a user gives this many."""
         return NormalLevels(self.mean / rewards, self.sd / rewards, of_reward(self.high, rewards))
 
     def accepted(self, epsilon_min: float, *, strictly: bool = False) -> float:

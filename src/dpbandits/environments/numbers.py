@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 from dpbandits.errors import InputError
 
 
 def number(name: str, text: str) -> float:
-    """``10000000``, ``1e7`` and ``10_000_000`` are the same number.
+    """``10000000``, ``1e7`` and ``10_000_000`` are the same number. A quotient of whole numbers is one, too.
 
-    >>> number("horizon", "1e7") == number("horizon", "10_000_000")
-    True
+    >>> number("horizon", "1e7") == number("horizon", "10_000_000"), number("epsilon", "1/4")
+    (True, 0.25)
     """
     try:
-        return float(text)
-    except ValueError:
+        return float(Fraction(text)) if "/" in text else float(text)
+    except (ValueError, ZeroDivisionError, OverflowError):
         raise InputError(name, f"must be a number, got '{text.strip()}'") from None
 
 

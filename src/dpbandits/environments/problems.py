@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Ren et al. 2020 (section 6 and appendix B), Azize & Basu 2022 (section 5), Tossou & Dimitrakakis 2016 (section 4).
+#: Ren et al. 2020 (section 4 and appendix B), Azize & Basu 2022 (section 5), Tossou & Dimitrakakis 2016 (section 4).
 PROBLEMS = {
     "ren2020-bernoulli": "bernoulli(0.9)+5*bernoulli(0.8)+5*bernoulli(0.7)+5*bernoulli(0.6)+4*bernoulli(0.5)",
     "ren2020-mixed": "bernoulli(0.9)+5*beta(4,1)+5*choice(0.4,1)+5*bernoulli(0.6)+4*uniform(0,1)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ from dpbandits.formats import plural
 from dpbandits.types import Floats, Integers
 
 __all__ = ["Log", "Logged", "is_frame", "read_log"]
+
+UNREADABLE = "\ufffd"  # in the place of bytes that are no UTF-8
+NUMBER = re.compile(r"\b\d")  # a number by itself, and not a digit of a name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,8 +111,13 @@ def _place(path: str, line: int) -> str:
     return f"line {line} of '{path}'" if path else f"row {line} of the data frame"
 
 
+def _is_missing(value: object) -> bool:
+    """Whether a cell is empty: None, NaN, or what pandas has in their place."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
 def _name(path: str, line: int, arm: object) -> str:
-    name = "" if arm is None or arm != arm else str(arm).strip()  # NaN is not equal to itself
+    name = "" if _is_missing(arm) else str(arm).strip()
     if not name:
         raise InputError("arms", f": {_place(path, line)}: the arm has no name")
     return name
@@ -122,35 +131,58 @@ def _natural(name: str) -> tuple[int, float, str]:
         return (1, 0.0, name)
 
 
-def _columns(path: str, names: list[str]) -> tuple[int, int]:
+def _columns(where: str, names: list[str], *, may_be_rewards: bool = False) -> tuple[int, int]:
+    """Where the two columns are. A first line that may hold a reward is not shown."""
     missing = [name for name in ("arm", "reward") if name not in names]
     if missing:
-        where = f"line 1 of '{path}'" if path else "the data frame"
         shown = f"{', '.join(names)!a:.200}"
-        if path and any(_natural(name)[0] == 0 for name in names):  # a first line of rewards, and not of names
-            shown = "a line with numbers: the names of the columns are missing"
+        if may_be_rewards and any(NUMBER.search(name) for name in names):
+            shown = "a line with numbers: are the names of the columns missing?"
+        if may_be_rewards and len(names) == 1:
+            shown += " (columns are separated by commas)"
         raise InputError("arms", f": {where}: no column {' and no column '.join(missing)}, got {shown}")
+    for name in ("arm", "reward"):
+        if names.count(name) > 1:
+            raise InputError("arms", f": {where}: must have one column {name}, got {names.count(name)}")
     return names.index("arm"), names.index("reward")
 
 
 def _csv(path: Path) -> Iterator[tuple[int, str, float]]:
     with path.open(newline="", encoding="utf-8-sig", errors="replace") as stream:
         rows = csv.reader(stream)
-        arm, reward = _columns(str(path), next(rows, []))
-        for row in rows:
-            if not row:
-                continue
-            name = _name(str(path), rows.line_num, row[arm] if arm < len(row) else None)
-            try:
-                value = float(row[reward])
-            except (IndexError, ValueError):
-                raise InputError("arms", f": line {rows.line_num} of '{path}': the reward is not a number") from None
-            yield rows.line_num, name, value
+        try:
+            yield from _csv_rows(str(path), rows)
+        except csv.Error:
+            raise InputError(
+                "arms", f": line {rows.line_num} of '{path}' cannot be read: is a quotation mark not closed?"
+            ) from None
+
+
+def _csv_rows(path: str, rows: Any) -> Iterator[tuple[int, str, float]]:
+    head: list[str] = next(rows, [])
+    arm, reward = _columns(f"line 1 of '{path}'", head, may_be_rewards=True)
+    for row in rows:
+        if not row:
+            continue
+        line = f"line {rows.line_num} of '{path}'"
+        if any(cell.strip() for cell in row[len(head) :]):
+            fields = f"{len(row)} fields, and line 1 has {len(head)}"
+            raise InputError(
+                "arms", f": {line} has {fields}: is there a comma in a decimal, or in a text without quotes?"
+            )
+        name = _name(path, rows.line_num, row[arm] if arm < len(row) else None)
+        if UNREADABLE in name:  # two arms could become one
+            raise InputError("arms", f": {line}: the name of the arm is no text in UTF-8: save the file as UTF-8")
+        try:
+            value = float(row[reward])
+        except (IndexError, ValueError):
+            raise InputError("arms", f": {line}: the reward is not a number") from None
+        yield rows.line_num, name, value
 
 
 def _frame(frame: Any) -> Iterator[tuple[int, str, float]]:
     names = getattr(frame, "column_names", None) or list(frame.columns)
-    _columns("", [str(name) for name in names])
+    _columns("the data frame", [str(name) for name in names])
     arms, rewards = (_values(frame[name]) for name in ("arm", "reward"))
     for row, (arm, reward) in enumerate(zip(arms, rewards, strict=True), start=1):
         if isinstance(reward, str | bytes) or not hasattr(reward, "__float__"):
@@ -172,7 +204,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, str, float]]:
         schema = parquet.read_schema(path)
     except pyarrow.ArrowInvalid:
         raise InputError("arms", f": '{path}' is not a Parquet file") from None
-    _columns(str(path), list(schema.names))
+    _columns(f"the columns of '{path}'", list(schema.names))
     table = parquet.read_table(path, columns=["arm", "reward"])
     for line, (arm, reward) in enumerate(
         zip(*(table.column(name).to_pylist() for name in ("arm", "reward")), strict=True), start=1

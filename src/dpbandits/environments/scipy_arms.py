@@ -11,7 +11,7 @@ from dpbandits.errors import InputError
 
 __all__ = ["from_scipy", "is_scipy"]
 
-KNOWN = "bernoulli, beta, norm, randint and uniform"
+KNOWN = "norm, randint, uniform, and bernoulli and beta with loc 0 and scale 1"
 MOST_VALUES = 100_000  # of a randint
 
 
@@ -63,4 +63,4 @@ def _from_new(given: Any) -> Distribution:
 
 def _unknown(name: str) -> InputError:
     sample = f"dp.arms.choice({name}(...).rvs(10_000)), a sample of it"
-    return InputError("arms", f": of scipy's distributions {KNOWN} are known, got {name}: use {sample}")
+    return InputError("arms", f": of scipy's distributions {KNOWN} are known, got another {name}: use {sample}")

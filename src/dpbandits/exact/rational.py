@@ -29,12 +29,12 @@ def rational(name: str, value: Exactly, *, zero: bool = False) -> Fraction:
     (Fraction(1, 10), Fraction(1, 10), Fraction(1, 3))
     >>> rational("epsilon", "0")
     Traceback (most recent call last):
-    dpbandits.errors.InputError: epsilon must be positive, as "0.1" or "1/3", got '0'
+    dpbandits.errors.InputError: epsilon must be positive, a decimal number or a fraction such as "0.1" or "1/3", ...
     """
     number = _read(value)
     if number is None or number < 0 or (number == 0 and not zero):
-        rule = "not be negative" if zero else "be positive"
-        raise InputError(name, f'must {rule}, as "0.1" or "1/3", got {_shown(value)}')
+        rule = f"must {'not be negative' if zero else 'be positive'}, a decimal number or a fraction"
+        raise InputError(name, f'{rule} such as "0.1" or "1/3", got {_shown(value)}')
     return _of_length(name, number, value) if isinstance(value, str) else number
 
 

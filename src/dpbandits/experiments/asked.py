@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpbandits.checks import known, nearest
@@ -26,28 +26,33 @@ def policies_of(
         raise InputError("policies", f"must be a list of policies, or the path of a file, got {what!r:.80}")
     cells: dict[str, Cell] = {}
     traces: dict[str, Trace] = {}
-    options: set[str] = set()
-    for label, one in _labelled(what):
+    entries = list(_labelled(what))
+    _refuse_unknown(given, [one for _, one in entries if not isinstance(one, Trace | Simulation)])
+    for label, one in entries:
         if isinstance(one, Trace):
             found: dict[str, Any] = {label or one.label: one}
         elif isinstance(one, Simulation):
             cell = Cell(one, runs, label, engine)
             found = {cell.name: cell}
         else:
-            cells_of, used = _cells(label, one, runs, given, engine)
-            options |= used
-            found = {cell.name: cell for cell in cells_of}
+            found = {cell.name: cell for cell in _cells(label, one, runs, given, engine)}
         for name, each in found.items():
             if name in cells or name in traces:
                 raise InputError("policies", f"must have different labels, got '{name}' twice: use a mapping of labels")
             (traces if isinstance(each, Trace) else cells)[name] = each
-    unknown = [name for name in given if name not in settings() and name not in options]
-    if unknown and cells:
-        hint = nearest(unknown[0], ["runs", *settings(), *sorted(options)])
-        raise InputError(unknown[0], f"is neither a setting of a simulation nor an option of these policies: {hint}")
     if not cells and not traces:
         raise InputError("policies", "must be at least one, got none")
     return cells, traces
+
+
+def _refuse_unknown(given: Mapping[str, Any], policies: Sequence[Any]) -> None:
+    """Refuse a keyword that no policy takes, before anything that is missing is asked for: it may be misspelt."""
+    asked = [one.get("policy") if isinstance(one, Mapping) else one for one in policies]
+    options = {name for one in asked if one is not None and not isinstance(one, Policy) for name in lookup.options(one)}
+    unknown = [name for name in given if name not in settings() and name not in options]
+    if unknown and policies:
+        hint = nearest(unknown[0], ["runs", *settings(), *sorted(options)])
+        raise InputError(unknown[0], f"is neither a setting of a simulation nor an option of these policies: {hint}")
 
 
 def _labelled(what: Any) -> Iterator[tuple[str, Any]]:
@@ -57,8 +62,8 @@ def _labelled(what: Any) -> Iterator[tuple[str, Any]]:
         yield from (("", one) for one in what)
 
 
-def _cells(label: str, one: Any, runs: int, given: Mapping[str, Any], engine: str) -> tuple[list[Cell], set[str]]:
-    """The cells of one entry, one for each epsilon; and which of the given keywords are options of its policy."""
+def _cells(label: str, one: Any, runs: int, given: Mapping[str, Any], engine: str) -> list[Cell]:
+    """The cells of one entry, one for each epsilon."""
     own = dict(one) if isinstance(one, Mapping) else {"policy": one}
     if "policy" not in own:
         raise InputError("policies", f"must have the key 'policy' where one is a mapping, got {sorted(map(str, own))}")
@@ -86,7 +91,7 @@ def _cells(label: str, one: Any, runs: int, given: Mapping[str, Any], engine: st
         several = label and isinstance(given.get("epsilon"), Iterable) and not isinstance(given.get("epsilon"), str)
         named = f"{label}, ε = {simulation.epsilon:g}" if several and simulation.epsilon is not None else label
         cells.append(Cell(simulation, runs, named or _name(simulation, mine), engine))
-    return cells, used
+    return cells
 
 
 def _name(simulation: Simulation, own: Mapping[str, Any]) -> str:

@@ -49,6 +49,8 @@ class _File:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        if not path.is_file():
+            raise InputError(str(path), ": no such file")
         try:
             self.text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
@@ -68,6 +70,8 @@ class _File:
                 count += table == "policy"
                 fallback = number if table == "policy" and count == policy else fallback
             inside = count == policy and table.startswith("policy") if policy is not None else table == ""
+            if header is not None and policy is None and header[1] == key:
+                return number
             if inside and key is not None and re.match(rf"\s*(options\b.*\W)?{re.escape(key)}\s*[=.]", text):
                 return number
         return fallback
@@ -165,12 +169,16 @@ def _cells(file: _File, number: int, common: Mapping[str, Any], runs: int) -> It
 
 def _epsilons(file: _File, number: int, factory: lookup.Factory) -> list[Any]:
     table = file.content["policy"][number]
+    if "epsilon" in table and "epsilons" in table:
+        raise file.fail("epsilon or epsilons must be given, and not both", "epsilons", number)
     if "epsilon" in table:
         return [table["epsilon"]]
     if "epsilons" not in table and not lookup.takes(factory, "epsilon"):
         return [None]
     listed = table.get("epsilons", file.content.get("epsilons", []))
     if not isinstance(listed, list) or not listed:
+        if "epsilons" in table:
+            raise file.fail(f"epsilons must be a list of numbers, got {listed!r:.80}", "epsilons", number)
         raise file.fail(f"epsilon is required by {table['name']}, or epsilons, a list", "name", number)
     return listed
 

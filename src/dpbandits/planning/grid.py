@@ -191,7 +191,9 @@ def _unsuitable(name: str, question: Question) -> str | None:
 
 
 def _reach(question: Question) -> str:
-    """The range of the rewards, as --reward-range takes it."""
+    """The range of the rewards, as --reward-range takes it. The ends of a log are single rewards, and are not shown."""
+    if any(arm.from_log for arm in question.arms):
+        return "LOW,HIGH"
     low = min((arm.support[0] for arm in question.arms), default=-math.inf)
     high = max((arm.support[1] for arm in question.arms), default=math.inf)
     return f"{low:g},{high:g}" if math.isfinite(low) and math.isfinite(high) else "LOW,HIGH"

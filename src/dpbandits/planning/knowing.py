@@ -26,7 +26,7 @@ BULK, ONE_BY_ONE = 10**12, 3 * 10**7  # rounds of all runs: drawn in bulk, and n
 class Knowing:
     """A test that ends when the best arm is known, at one epsilon. Users count whether they report a reward or not.
 
-    A user who gives several rewards counts as often.
+    A user who gives several rewards counts once for each of them.
     """
 
     policy: str
@@ -39,7 +39,7 @@ class Knowing:
     ended: int
     wrong: int
     played: float  # users of each test, at most
-    at_least: float | None  # the average number that no other test can do without, where a theorem says so
+    at_least: float | None  # the least average number of users of any such test, where a theorem gives it
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -66,7 +66,8 @@ def know(question: Question, trust: str, epsilon: float, workers: int | None = N
 
 def _test(question: Question, name: str, trust: str, epsilon: float, workers: int | None) -> Knowing:
     stands_for = 1.0 / (1.0 - float(question.refuse))  # users, for each who reports
-    bulk = question.arms.binary or trust == "local"
+    mapped = question.reward_range not in (None, (0.0, 1.0))  # to numbers other than 0 and 1, which are drawn singly
+    bulk = (question.arms.binary and not mapped) or trust == "local"
     runs = max(question.runs, TESTS) if bulk else question.runs
     most = (BULK if bulk else ONE_BY_ONE) // runs
     horizon = most if bulk else min(max(question.told, len(question.arms)), most)

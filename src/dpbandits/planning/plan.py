@@ -81,9 +81,9 @@ class Plan:
         return self.question.epsilons[len(self.question.epsilons) // 2]
 
     def at(self, epsilon: float, trust: str | None = None) -> list[Outcome]:
-        """The private outcomes at an epsilon, best first: by the upper end of the interval, after any caution."""
+        """The private outcomes at an epsilon, best first: by caution, the upper end of the interval, and the regret."""
         found = [o for o in self.outcomes if o.epsilon == epsilon and trust in (None, o.trust)]
-        return sorted(found, key=lambda outcome: (bool(outcome.caution), outcome.interval[1]))
+        return sorted(found, key=lambda outcome: (bool(outcome.caution), outcome.interval[1], outcome.regret))
 
     def best(self, epsilon: float, trust: str | None = None) -> Outcome | None:
         """The best private outcome at an epsilon."""

@@ -119,7 +119,7 @@ def ask(
     ``policies`` are names, ``module:function`` or functions; without them all suitable ones are tried. ``seed=None``
     draws a seed. ``budget`` and ``refuse`` may be percentages; a budget of 5% is 5 % of what the best arm would pay.
     With ``curve``, multiples of a single epsilon are played too. ``unit`` is what rewards are, such as clicks. With
-    ``rewards_per_user`` every epsilon is the promise for a user who gives at most so many rewards. ``confidence`` is
+    ``rewards_per_user`` every epsilon is the promise for a user who gives at most this many rewards. ``confidence`` is
     that of a test which ends when the best arm is known.
 
     >>> question = ask("5", best=0.036, gap=0.006, horizon=1e6, epsilon=1, budget="5%", refuse="20%")

@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from dpbandits import policies
@@ -68,6 +69,9 @@ def find(policy: str | Factory) -> Factory:
 def own(target: str) -> Callable[..., Any]:
     """The user's function that ``module:function`` names; the working directory is searched first."""
     module, _, name = target.partition(":")
+    if module.endswith(".py") or "/" in module:
+        meant = f"{Path(module).stem}:{name}"
+        raise InputError("policy", f"must be a name or module:function, such as {meant}, got '{target}'")
     if "<" in name:
         raise InputError("policy", f"must be a function at the top level of a module, got {target}")
     if os.getcwd() not in sys.path:
@@ -164,7 +168,7 @@ def make(
             raise InputError("epsilon", f"is required by {label}, got none")
         settings["epsilon"] = positive("epsilon", epsilon)
     elif epsilon is not None:
-        where = "it has --levels and epsilon_min instead" if traits(factory).levels else "it is not private"
+        where = "each user has a level of their own" if traits(factory).levels else "it is not private"
         raise InputError("epsilon", f"is not a parameter of {label} ({where}), got {epsilon}")
     if takes(factory, "horizon"):
         if horizon is None and needs_horizon(factory):

@@ -95,7 +95,7 @@ class Policy:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised, from the curator's own numbers: for one reward, or for a user with at most so many."""
+        """What is promised, from the curator's own numbers: for one reward, or for a user with at most this many."""
         promise = self.curator.guarantee()
         if self.rewards_per_user is None:
             return promise
@@ -147,7 +147,7 @@ class Policy:
         return all(self.settings[name] == value for name, value in needed.items())
 
     def for_users(self, rewards_per_user: int, user_delta: float | None = None) -> Policy:
-        """The same policy, whose promise is for users with at most so many rewards; each reward gets a share of it.
+        """The same policy, whose promise is for users with at most this many rewards; each reward gets a share of it.
 
         It is what the settings ``rewards_per_user`` and ``user_delta`` make. See ``dpbandits.privacy.users``.
 
@@ -210,7 +210,7 @@ def published(
             users = _users(asked)
             settings = {key: value for key, value in asked.items() if key not in USERS}
             given = inspect.BoundArguments(own, OrderedDict(_of_rewards(settings, users)))
-            parts = build(*given.args, **given.kwargs)
+            parts = _checked(name, build(*given.args, **given.kwargs))
             kept = {key: value for key, value in settings.items() if key not in parts.unused}
             made = Policy(name, {**kept, **users}, parts.agent, parts.curator, about, factory)
             _check_users(made)
@@ -221,6 +221,24 @@ def published(
         return factory
 
     return decorate
+
+
+def _checked(name: str, parts: Any) -> Parts:
+    """What the function of a policy returned, if it is what a policy is made of."""
+    if not isinstance(parts, Parts):
+        raise InputError("policy", f": {name} must return Parts(agent, curator), got {_kind(parts)}")
+    for role, part, verb in (("agent", parts.agent, "act"), ("curator", parts.curator, "add")):
+        if isinstance(part, type) or not hasattr(part, "_fields"):
+            raise InputError("policy", f": the {role} of {name} must be a NamedTuple, got {_kind(part)}")
+        if not callable(getattr(part, verb, None)):
+            raise InputError("policy", f": the {role} of {name} must have a method {verb}, and {_kind(part)} has none")
+    return parts
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "None"
+    return f"the class {value.__name__} itself" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
 def _bound(name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> inspect.BoundArguments:

@@ -82,6 +82,8 @@ class SessionDevice:
         A reward that is not a number is answered like the lowest reward: an error would leave the decision unanswered,
         and the silence would reveal it. A decision that does not count is refused: its user is over the cap.
         """
+        if not isinstance(decision, Decision):  # it may be the reward, which is not shown
+            raise InputError("decision", f"must be one that ask returned, got a {type(decision).__name__}")
         if not decision.counts:
             raise InputError("decision", f"must be one whose reward is taken; {decision.id} is over rewards_per_user")
         value = as_float(reward)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbandits.checks import at_least
+from dpbandits.checks import at_least, positive
 from dpbandits.display import shortened
 from dpbandits.environments import Arms
 from dpbandits.environments.distributions import Distribution
@@ -41,7 +41,7 @@ def made_of(
         if arms is None:
             raise InputError("arms", "is required: the names of the arms, or how many there are, got none")
         names = names_of(arms)
-        level = None if epsilon is None else float(rational("epsilon", epsilon))
+        level = None if epsilon is None else positive("epsilon", rational("epsilon", epsilon))
         made = lookup.make(policy, arms=len(names), epsilon=level, horizon=horizon, **users, given=options)
     if len(set(names)) != made.arms or len(names) != made.arms:
         raise InputError("arms", f"must be {made.arms} different names, got {shortened(list(names), 200)}")

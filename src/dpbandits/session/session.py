@@ -115,6 +115,8 @@ class Session:
         streams = np.random.SeedSequence(None if seed is None else at_least("seed", seed, 0)).spawn(2)
         self._choices = _Watched(np.random.default_rng(streams[1]))
         self._noise: Any = np.random.default_rng(streams[0])
+        if isinstance(noise, str) and not simulated:
+            raise InputError("noise", f"must be '{SIMULATED}' or a source of exact noise, got {noise!r:.80}")
         if not simulated:
             self._noise = SystemNoise() if noise is None else require_exact(noise)
         ends = self.reward_range if self._maps else None
@@ -310,10 +312,19 @@ class Session:
         The answer is ``used``, ``late`` (it came after its window or after its stint was closed), ``missing``, or
         ``over`` (its user has given as many rewards as a user may, and this one is not used).
         """
-        name = number_of(decision)
+        name = self._named(decision)
         value, level = (None, 0.0) if response is None else self._told.value(name, response)
         with self._lock:
             return self._receive(int(name), value, level, self._clock())
+
+    def _named(self, decision: Decision | str) -> str:
+        """The number of a decision, as text. A decision of another session may have the same number."""
+        name = number_of(decision)
+        if isinstance(decision, Decision):
+            waiting = self._live.open.get(int(name))
+            if waiting is not None and waiting.arm != decision.number:
+                raise InputError("decision", f"must be one of this session, whose decision {name} is for another arm")
+        return name
 
     def tell_many(self, answers: Mapping[Any, Any] | Iterable[tuple[Decision | str, Any]]) -> list[SessionStatus]:
         """Give the answers to many decisions: pairs of a decision and its response, as for ``tell``, or a mapping.
@@ -323,7 +334,7 @@ class Session:
         pairs = answers.items() if isinstance(answers, Mapping) else answers
         read: dict[int, tuple[float | None, float]] = {}
         for decision, response in pairs:
-            name = number_of(decision)
+            name = self._named(decision)
             if int(name) in read:
                 raise InputError("decision", f"must be answered once, got two answers to {name}")
             read[int(name)] = (None, 0.0) if response is None else self._told.value(name, response)
@@ -386,14 +397,15 @@ class Session:
             if self.rounds:
                 raise InputError("log", f"must come before the first decision, got {self.rounds} decisions")
             waiting = logged(log, self.arms, self._told)
-            while True:
+            while any(waiting):
                 decision = self.ask()
                 queue = waiting[decision.number]
                 value, level = queue.pop() if queue else (None, 0.0)
                 self._live.receive(int(decision.id), value, level, self._clock(), self._noise)
                 if value is None:
-                    return self.warm
+                    break
                 self.warm += 1
+            return self.warm
 
     def freeze(self) -> str:
         """Everything that the session's future depends on, as JSON with a checksum. It holds open sums: keep it safe.

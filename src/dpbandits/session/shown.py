@@ -23,11 +23,13 @@ def lines(session: Session, most: int) -> list[str]:
     known = "" if session.winner is None else f"; the best arm is known: {shortened(str(session.winner.arm), 24)}"
     found = [f"Session: {session.policy.name} ({size}{noise}), {counts}{known}"]
     means = session.means
+    low, high = session.reward_range
+    unit = "" if (low, high) == (0.0, 1.0) else f" of rewards mapped from [{low:g}, {high:g}] to [0, 1]"
     order = sorted(session.pulls.items(), key=lambda item: -item[1])
     width = max(len(shortened(name, 24)) for name, _ in order[:most])
     for name, count in order[:most]:
         mean = means[name]
-        shown = "nothing released" if mean is None else f"released mean {mean:.4g}"
+        shown = "nothing released" if mean is None else f"released mean {mean:.4g}{unit}"
         note = ", paused" if name in session.paused else ""
         found.append(f"  {shortened(name, 24):{width}}  {plural(count, 'pull')}, {shown}{note}")
     if len(order) > most:

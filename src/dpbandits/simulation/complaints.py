@@ -13,7 +13,7 @@ import numpy as np
 from dpbandits.display import shortened
 from dpbandits.errors import ChoiceError, InputError
 
-__all__ = ["refused"]
+__all__ = ["misplayed", "refused"]
 
 ADVICE = "write it with numbers, loops, math and NumPy arrays, or use engine='python'"
 
@@ -50,6 +50,15 @@ def refused(error: Exception, policy: str, parts: Any) -> Exception:
     return InputError("policy", f"{policy} cannot be compiled: {_reason(text)}{_place(text)}; {ADVICE}")
 
 
+def misplayed(error: Exception, policy: str, parts: Any) -> Exception:
+    """The error to raise where a loop in plain Python cannot play a user's own parts, which lack what it calls."""
+    own = any(not type(part).__module__.startswith("dpbandits.") for part in _all(parts))
+    if isinstance(error, InputError | ChoiceError) or not own or not _last_module(error).startswith("dpbandits."):
+        return error
+    rule = "act must take (releases, t, rng) and return (arm, stint, line), and a curator must have all its methods"
+    return InputError("policy", f"{policy} cannot be played: {shortened(str(error), 120)}; {rule}")
+
+
 def _all(parts: Any) -> Iterator[Any]:
     for part in parts:
         if hasattr(part, "_fields"):
@@ -61,11 +70,16 @@ def _by_compiler(error: Exception) -> bool:
     """Whether an error was raised while something was compiled, and not by the code that then ran."""
     if type(error).__module__.split(".")[0] in PACKAGES:
         return True
+    return _last_module(error).split(".")[0] in PACKAGES
+
+
+def _last_module(error: Exception) -> str:
+    """The module whose code raised an error."""
     trace, last = error.__traceback__, ""
     while trace is not None:
         last = trace.tb_frame.f_globals.get("__name__", "")
         trace = trace.tb_next
-    return last.split(".")[0] in PACKAGES
+    return last
 
 
 def _bad_field(parts: list[Any]) -> str:

@@ -18,7 +18,7 @@ from dpbandits.live import Desk, seen
 from dpbandits.parts import copied
 from dpbandits.protocols import Stopping
 from dpbandits.simulation import delayed, loop
-from dpbandits.simulation.complaints import refused
+from dpbandits.simulation.complaints import misplayed, refused
 from dpbandits.simulation.reach import reach
 from dpbandits.simulation.settings import Simulation, settings
 from dpbandits.types import Integers, Rng
@@ -105,6 +105,10 @@ class Player:
         except ChoiceError as error:
             agent = type(simulation.policy.agent).__name__
             raise InputError("policy", f"{simulation.policy.name}: {agent}.{error}") from None
+        except (AttributeError, TypeError, ValueError) as error:
+            if self.engine != "python":
+                raise
+            raise misplayed(error, simulation.policy.name, parts) from None
 
 
 def play_once(
