@@ -70,7 +70,8 @@ def counting() -> str:
             for counted in (True, False):
                 cells.append(shown(play(policy, **(late(delay) if counted else {"delay": f"exponential({delay})"}))))
         rows.append([f"`{policy}`", *cells])
-    return table(["policy", "100, counted", "100, not", "10,000, counted", "10,000, not"], rows)
+    heads = [f"delay {delay:,}, open decisions {do}" for delay in (100, 10_000) for do in ("count", "do not count")]
+    return table(["policy", *heads], rows)
 
 
 def late(delay: int) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def theorems_table(paper: str) -> str:
     own = [theorem for theorem in theorems() if theorem.statement.source.startswith(f"{source}, ")]
     for theorem in sorted(own, key=lambda one: _order(one.statement.source)):
         said = theorem.statement
-        standing = "refuted" if said.refuted else said.form if said.checked else f"{said.form}, not proven"
+        standing = "refuted" if said.refuted else said.form if said.checked else f"{said.form}, not checked"
         where = said.source.removeprefix(f"{source}, ")
         cells = [
             where,

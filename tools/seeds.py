@@ -70,7 +70,7 @@ def summary(found: Mapping[str, Sequence[Judged]]) -> str:
     """The table, and the claims whose verdict is open with some seeds."""
     rows = [
         "| scale | seeds, from 0 | claims | the same verdict with every seed | open with some | reproduced with one, "
-        "not with another | comparisons | of them so |",
+        "not with another | comparisons | comparisons reproduced with one seed, not with another |",
         "|---|---|---|---|---|---|---|---|",
     ]
     unsure = []

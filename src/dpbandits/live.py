@@ -14,8 +14,9 @@ decisions that are open. The rules:
    nothing is released, and it is begun again.
 3. Other curators may change their release with every response. There a stint is a number of decisions, and its line is
    looked at whenever a response is folded.
-4. What comes after its window, or after its stint was closed, is counted and not used. What is missing is never a zero.
-5. So what is closed when depends on counts and on time, and on rewards only through what was released.
+4. What comes after its window, or after its stint was closed, is counted and not used. A missing response never
+   counts as a zero.
+5. So the time at which a stint is closed depends on counts and on time, and on rewards only through what was released.
 6. Nothing is drawn twice. ``version`` counts what was released: whoever keeps the state stores it, as ``freeze`` writes
    it, whenever the version has changed and before anything that depends on it is shown.
 7. An arm may be paused, and arms may be added, where the policy allows it. If the open stint is on an arm that is

@@ -126,7 +126,7 @@ class RangeFinder:
             self._halve()
 
     def _halve(self) -> None:
-        """Move the bracket of the end that is sought: the lowest threshold with at most so many rewards above it."""
+        """Move the bracket of the end that is sought: the lowest threshold with at most this many rewards above it."""
         low, high = self._bracket
         middle = (low + high) // 2
         above = debias(self._ones / self._answers, self._slope)

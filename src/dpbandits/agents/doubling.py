@@ -34,7 +34,7 @@ class Doubling(NamedTuple, Generic[Inner]):
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         arm = self.inner.act(releases, t, rng)[0]
-        plays = min(self.pulls[arm], t - 1)  # not more, whatever a session counted that was saved earlier
+        plays = min(self.pulls[arm], t - 1)  # a session of an earlier version may have counted unplayed rounds
         stint = max(plays, 1)
         self.pulls[arm] = plays + stint
         return arm, stint, NO_LINE

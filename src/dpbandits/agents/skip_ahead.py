@@ -178,7 +178,7 @@ class SkippingLazy(NamedTuple, Generic[Lazily]):
         return leader, stint, NO_LINE
 
     def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
-        """Whether ``leader`` is certain to be chosen for so many rounds."""
+        """Whether ``leader`` is certain to be chosen for this many rounds."""
         arms = self.lazy.arms
         if first_unready(releases, arms, t, self.lazy.confidence(t + stint - 1)) < arms:
             return False

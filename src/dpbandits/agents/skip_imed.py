@@ -229,7 +229,7 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
         return self.evidence[arm]
 
     def lower(self, releases: Releases, arm: int, top: float, most: float, rounds: int) -> float:
-        """What the mean must stay above in so many rounds for the evidence against ``top`` to be at most ``most``."""
+        """What the mean must stay above in this many rounds for the evidence against ``top`` to be at most ``most``."""
         divergence = self.evidence[arm] / self.counts[arm]
         return kl_lower_near(self.means[arm], top, divergence, most / releases.samples(arm, rounds))
 
@@ -279,5 +279,5 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
         return self.counts[arm] * releases.rise(arm, self.means[arm], top, self.evidence[arm])
 
     def lower(self, releases: Foreseeable, arm: int, top: float, most: float, rounds: int) -> float:
-        """What the mean must stay above in so many rounds for the evidence against ``top`` to be at most ``most``."""
+        """What the mean must stay above in this many rounds for the evidence against ``top`` to be at most ``most``."""
         return releases.lower(arm, top, self.evidence[arm], most, rounds)

@@ -109,9 +109,9 @@ class TopTwo(NamedTuple, Generic[Tested]):
     """Play the arm with the highest released mean, or its strongest rival, in batches, until the test is sure.
 
     The rival has the least evidence against it, plus log n (Jourdan, Degenne, Baudry, de Heide & Kaufmann 2022, EB and
-    TCI). The leader is played while it has had at most half of all plays. An arm is played until its count is ``ratio``
-    times as large, the first time ``first`` times. When the evidence against every rival is what ``test`` needs, the
-    leader is named, and played for ever.
+    TCI). The leader is played while it has had at most half of all plays. The first batch of an arm has ``first``
+    plays. Each later one lasts until its count is ``ratio`` times as large. When the evidence against every rival is
+    what ``test`` needs, the leader is named, and played for ever.
 
     >>> from dpbandits.curators import LocalBernoulli
     >>> agent = TopTwo.start(2, BitsTest.start(2, beta=0.05), ratio=2.0, first=3)

@@ -234,7 +234,7 @@ def _check_total(found: dict[Actions, dict[Rewards, float]]) -> None:
 
 
 def _worst(found: dict[Actions, dict[Rewards, float]], horizon: int, most: int) -> Worst:
-    """The largest ratio of probabilities between reward vectors that differ in at most so many rounds."""
+    """The largest ratio of probabilities between reward vectors that differ in at most this many rounds."""
     zero = (0,) * horizon
     worst = Worst(0.0, (), zero, (1, *zero[1:]), (1.0, 1.0), len(found))
     sets = [set(c) for n in range(1, min(most, horizon) + 1) for c in itertools.combinations(range(horizon), n)]

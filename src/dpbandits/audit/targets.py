@@ -30,7 +30,7 @@ CHUNK = 1 << 16  # trials that one worker plays at a time; each chunk has its ow
 BINS = 64
 ENDS = (-50.0, 50.0)  # rewards whose logistic function is practically 0 and 1
 OTHER_REWARDS = (0.5, 0.3, 7.0, -1.0, math.nan, math.inf, -math.inf)  # with which a response is attacked
-MAX_BYTES = 32  # so many bytes of a response are looked at one by one
+MAX_BYTES = 32  # this many bytes of a response are looked at one by one
 UNUSUAL = ((0.0, math.nan), (0.0, math.inf), (1.0, -math.inf), (0.0, 7.0), (1.0, -1.0), (0.5, math.nan))
 TRIED = 6  # rounds that show whether a policy can be played
 

@@ -20,12 +20,12 @@ __all__ = ["markdown", "section"]
 DRAWN = 6  # policies in a picture, the best by score
 TAUS = np.geomspace(1.0, 100.0, 120)
 WORDS = {  # what a simulated round of a policy costs
-    "stint": "one draw for a stint",
-    "bulk": "one draw for many rounds",
-    "divergence": "divergences for many rounds",
-    "noise": "one noise a round",
-    "counter": "one counter a round",
-    "arms": "every arm in every round",
+    "stint": "one random draw for a whole stint",
+    "bulk": "one random draw for many rounds",
+    "divergence": "divergences computed once for many rounds",
+    "noise": "noise drawn in every round",
+    "counter": "a counter updated in every round",
+    "arms": "work on every arm in every round",
 }
 NOTES = (
     "Ratios are geometric means over cells (problem x setting). Lower bounds are asymptotic, so a ratio below 1 is no "
@@ -40,7 +40,7 @@ COLUMNS = {
     "q99 / best": "the 99 % quantile of the regret over the mean of the best policy, geometric mean",
     "rank": "mean rank over cells, with a 95 % interval (bootstrap over cells)",
     "wins": "cells in which it loses least, of all that it was played in",
-    "seconds": "for one run, on average over cells",
+    "seconds": "for one run to its longest horizon, on average over cells: the same in tables of shorter horizons",
 }
 TAIL_COLUMNS = {
     "mean": "with its standard error",
@@ -259,7 +259,8 @@ def _short(found: Sequence[Scores], tails: Sequence[Scores]) -> list[str]:
         first = ", ".join(f"`{s.policy}` ({s.to_best:.3g})" for s in last.scores[:3])
         most = max(last.scores, key=lambda s: s.wins)
         failing = sorted((e for e in tail.entries if e.disasters > 0), key=lambda e: -e.disasters)
-        worst = ", ".join(f"`{e.policy}` {10_000 * e.disasters:.3g} ({e.problem})" for e in failing[:4]) or "none"
+        found_failing = [f"`{e.policy}` {10_000 * e.disasters:.3g} (problem {e.problem})" for e in failing[:4]]
+        worst = ", ".join(found_failing) or "none"
         lines.append(
             f"* **{tail.track.title}.** Regret over that of the best, least first: {first}. Most cells: "
             f"`{most.policy}`, {most.wins} of {most.cells}. Disasters for each 10,000 runs, the most first: {worst}."
@@ -282,7 +283,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _runs(size: Scale) -> str:
-    return ", ".join(f"{WORDS[cost]} {runs}" for cost, runs in size.runs.items())
+    return ", ".join(f"{WORDS[cost]}: {runs} runs" for cost, runs in size.runs.items())
 
 
 def _rounds(size: Scale) -> str:

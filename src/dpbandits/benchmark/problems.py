@@ -149,7 +149,7 @@ TRACKS = (
 
 @dataclass(frozen=True)
 class Scale:
-    """How long and how often is played: runs by what a simulated round of the policy costs."""
+    """How many rounds and runs are played; the number of runs depends on what a simulated round of the policy costs."""
 
     horizon: int
     slow_horizon: int  # for policies that work on every arm in every round

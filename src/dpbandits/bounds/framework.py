@@ -56,7 +56,8 @@ def framework_pulls(horizon: int, failure: Callable[[int], float], *, alpha: flo
     form="corrected",
     trust="central",
     note="Azize & Basu 2024 state 8 alpha / gap * log T + 8 sqrt(alpha log T / rho) and a constant, which is at least "
-    "this; their proof was not available. Without rho, it is the largest that implies (epsilon, delta)",
+    "this; their proof was not available. If rho is not given, the largest rho that implies (epsilon, delta)-privacy "
+    "is used",
 )
 def adac_ucb(problem: Problem, alpha: float = 3.1, delta: float = DELTA, rho: float | str = IMPLIED) -> Curve:
     """sum 4 (alpha log T + sqrt((alpha log T)^2 + 4 alpha log T gap^2 / rho)) / gap + gap (1 + alpha / (alpha - 3)).
@@ -201,7 +202,7 @@ def _curve(
 
 
 def _sizes(horizon: float) -> list[float]:
-    """The lengths of an arm's episodes within so many rounds, but for the last: 1, 1, 2, 4, ..."""
+    """The lengths of an arm's episodes within this many rounds, but for the last: 1, 1, 2, 4, ..."""
     return [1.0, *(2.0**k for k in range(int(math.log2(max(horizon, 1.0))) + 1))]
 
 

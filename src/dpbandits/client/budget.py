@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpbandits.errors import InputError
 from dpbandits.exact import Exactly, rational
 
-#: What was spent may have so many digits. Many charges with denominators of their own would make it grow for ever.
+#: What was spent may have this many digits. Many charges with denominators of their own would make it grow for ever.
 _MAX_DIGITS = 4000
 
 

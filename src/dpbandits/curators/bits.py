@@ -112,7 +112,7 @@ class BitsAtLevels(AtLevels):
         return played
 
     def safe_rounds(self: Any, environment: Environment, arm: int, most: int, line: float) -> int:
-        """So many rounds that the mean rarely comes down to ``line``, in any order of the bits; 0 if unknown."""
+        """A number of rounds in which the mean rarely falls to ``line``, in any order of the bits; 0 if unknown."""
         slopes, share = environment.population.bit_slopes(self.least_level())
         if len(slopes) == 0 or len(slopes) > MAX_LEVELS or not self.separate(slopes):
             return 0

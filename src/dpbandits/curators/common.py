@@ -75,7 +75,7 @@ class Trusted(PerResponse):
 class Released(Trusted):
     """An arm's mean is released when its rewards reach a number that is known before, and kept in ``means``.
 
-    The curators have ``due`` (how many more rewards that takes), ``take`` (so many rewards, with this sum) and
+    The curators have ``due`` (how many more rewards that takes), ``take`` (this many rewards, with this sum) and
     ``release`` (if it is due).
     """
 

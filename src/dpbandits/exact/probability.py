@@ -138,7 +138,7 @@ def logistic(x: Fraction) -> Probability:
 
 @lru_cache(maxsize=4096)
 def beside(x: Fraction, inside: int, outside: int) -> Probability:
-    """outside / (outside + inside e^x): of so many values outside a window and inside it, where each inside weighs e^x.
+    """outside / (outside + inside e^x): the share of values outside a window, where each value inside weighs e^x.
 
     >>> beside(Fraction(1), 1, 1).word(0) == logistic(Fraction(1)).word(0)
     True

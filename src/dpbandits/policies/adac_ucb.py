@@ -14,8 +14,8 @@ IMPLIED = "epsilon,delta"
 
 @published(
     "Azize & Basu 2024",
-    "only its abstract was available: the index is derived anew. Without rho, it is the largest that implies (epsilon, "
-    "delta)",
+    "only its abstract was available: the index is derived anew. If rho is not given, the largest rho that implies "
+    "(epsilon, delta)-privacy is used",
     cost="stint",
 )
 def adac_ucb(

@@ -39,7 +39,8 @@ def adap_tt(
 
     It names an arm and plays it for ever. With probability at least 1 - ``beta`` that is a best one, for any rewards in
     [0, 1], whatever the arms are (it is delta-correct, with delta = ``beta``): see ``agents.SumsTest`` for the proof.
-    The releases of earlier batches are forgotten, as published; ``dp-tt`` keeps them, and needs fewer rounds.
+    The releases of earlier batches are forgotten, as published; ``dp-tt`` keeps them, and needs fewer rounds on
+    most problems.
 
     Reference: Azize et al. 2023, Algorithm 1; the stopping rule is ours.
     Guarantee: the sequence of choices, when it stops and what it names are epsilon-private (pure, central).
@@ -92,7 +93,8 @@ def dp_tt(
     TT_2024,
     "the paper's text was not available, only its abstract: the leader is the arm with the highest mean of bits, the "
     "rival has the least evidence plus log n, choices stand until the arm's count has grown by 5 %, and the stopping "
-    "threshold is that of Garivier & Kaufmann 2016, Theorem 10, for two arms at a time",
+    "threshold is the one that the proof of Theorem 10 of Garivier & Kaufmann 2016 reaches before its last step, for "
+    "two arms at a time",
     cost="bulk",
     stops=True,
     short={"ratio": 8.0},

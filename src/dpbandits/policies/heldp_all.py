@@ -54,7 +54,8 @@ def heldp_weighted_l(arms: int, *, correction: float = CORRECTION) -> Parts:
     """HeLDP-Weighted-L: Laplace noise at each user's own level, weighted by what it tells; nobody is discarded.
 
     A response at level e has the weight e^2 / (e^2 + 8), the inverse of its variance up to a factor. The index is that
-    of HeLDP-Weighted-B. Bits tell more at every level: this is for deployments whose devices send Laplace responses.
+    of HeLDP-Weighted-B. For rewards of 0 and 1, bits tell more at every level. This is for deployments whose devices
+    send Laplace responses.
 
     Reference: HeLDP, Curator 1, with the index of Honda & Takemura 2015; docs/papers/strongest.md.
     Guarantee: each response is private on its own at its user's level (pure, local), for rewards in [0, 1].

@@ -20,8 +20,8 @@ CORRECTION = 1.0
 def ldp_imed_p(arms: int, *, epsilon: float, correction: float = CORRECTION) -> Parts:
     """LDP-IMED-P: every reward passes the piecewise mechanism, and IMED is played on the responses.
 
-    For rewards between 0 and 1, from an epsilon of 1.5 to 2 on; for rewards of 0 and 1, LDP-IMED-B is better at every
-    epsilon. With mean and V the mean and the variance of an arm's n debiased responses, V raised by 1/n, and e =
+    Use it for rewards between 0 and 1 and an epsilon of 1.5 or more; for rewards of 0 and 1, LDP-IMED-B is better at
+    every epsilon. With mean and V the mean and the variance of an arm's n debiased responses, V raised by 1/n, and e =
     n/2 log(1 + (best mean - mean)^2 / V), the index is max(0, e - correction log(1 + e)) + log n, and the least is
     played. docs/papers/strongest.md has what was measured.
 

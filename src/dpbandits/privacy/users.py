@@ -26,7 +26,7 @@ SAFE = 1.0 - 1e-12  # for what is computed in floating point
 
 
 def of_reward(epsilon: float, rewards: int) -> float:
-    """The epsilon of each reward of a user who gives so many: the largest float whose multiple is not above the user's.
+    """The epsilon of each of a user's ``rewards``: the largest float whose multiple is not above the user's epsilon.
 
     >>> of_reward(1.0, 4), of_reward(0.3, 3) * 3 <= 0.3
     (0.25, True)
@@ -134,7 +134,7 @@ def for_users(promise: Guarantee, rewards: int, delta: float = 0.0) -> Guarantee
 
 
 def _up(value: Fraction, digits: int) -> float:
-    """``value`` rounded up to so many decimal digits.
+    """``value`` rounded up to this many decimal digits.
 
     >>> _up(Fraction(1, 3), 3), _up(Fraction(math.nextafter(0.3, 0.0)), 15)
     (0.334, 0.3)

@@ -27,7 +27,7 @@ from dpbandits.types import Floats
 __all__ = ["Interrupted", "simulate", "simulate_all"]
 
 LARGEST = 10**9  # numbers that a trace may hold
-PIECES = 64  # a thread gets its runs in at least so many pieces, so that all threads end at nearly the same time
+PIECES = 64  # a thread gets its runs in at least this many pieces, so that all threads end at nearly the same time
 
 Counted = Callable[[int, int], None]
 
@@ -71,8 +71,8 @@ def simulate(
     ``epsilon_min="auto"`` is chosen by the HeLDP paper's rule for these levels. ``checkpoints`` is their number, spaced
     evenly in the logarithm of t, or a list. With a ``delay``, a share of ``loss`` or a ``window`` the responses come
     late or never, and the rules of ``dpbandits.live`` are played. With ``rewards_per_user`` epsilon is the promise for
-    a user who gives at most so many rewards, and each reward gets a share of it; with ``user_delta`` the responses of a
-    user of a local policy compose to (epsilon, user_delta). The same seed gives the same numbers, whatever the number
+    a user who gives at most this many rewards, and each reward gets a share of it; with ``user_delta`` the responses of
+    a user of a local policy compose to (epsilon, user_delta). The same seed gives the same numbers, whatever the number
     of workers; ``seed=None`` draws one, which the trace shows. ``engine="python"`` plays without the compiler.
     ``progress`` is called with the number of finished runs and of all.
 
@@ -80,7 +80,7 @@ def simulate(
     >>> trace
     Trace: UCB1 on 0.9,0.6, 1,000 rounds, 10 runs, seed 0
       regret 22.2 ± 1.3 (standard error), at most 28.2
-      1 run in 20 loses more than 27.8 (95 % interval from 26.7); 0 % of the runs lost more than 10 times the median
+      1 run in 20 loses more than 27.8 (at least 26.7 with 95 % confidence); 0 % of the runs lost more than 10 times ...
       the best arm is red, found in 10 of 10 runs; it got 92.6 % of the rounds
       not private
     """

@@ -187,13 +187,17 @@ class Simulation:
         int | None,
         Setting(
             _read_rewards_per_user,
-            "The most rewards of one user: the promise is then one for users, at this epsilon.",
+            "The most rewards that a user gives: epsilon is then the promise for the whole user.",
             form="M",
         ),
     ] = None
     user_delta: Annotated[
         float | None,
-        Setting(_read_user_delta, "Delta of a local promise for users, whose responses then compose.", form="DELTA"),
+        Setting(
+            _read_user_delta,
+            "Local policies: a user's responses together are (epsilon, this delta)-private.",
+            form="DELTA",
+        ),
     ] = None
 
     @classmethod

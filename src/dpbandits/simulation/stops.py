@@ -97,7 +97,7 @@ class Stops:
         }
 
     def __str__(self) -> str:
-        """To how many runs the best arm was known, and when; it goes on after "known to".
+        """When the runs stopped, and how many named a wrong arm.
 
         >>> print(Stops(np.zeros((5, 2), np.int64), np.array([0.6, 0.5]), 0.05, 2000))
         none of 5 runs by the horizon

@@ -34,8 +34,9 @@ class Tail(NamedTuple):
         return {**self._asdict(), "share": SHARE, "disaster": f"more than {DISASTER:g} times the median"}
 
     def __str__(self) -> str:
-        end = "" if self.high is None else f" to {amount(self.high)}"
-        interval = f"95 % interval {'from ' if self.high is None else ''}{amount(self.low)}{end}"
+        interval = f"at least {amount(self.low)} with 95 % confidence"
+        if self.high is not None:
+            interval = f"95 % interval {amount(self.low)} to {amount(self.high)}"
         return (
             f"1 run in 20 loses more than {amount(self.quantile)} ({interval}); {share_of(self.disasters)} of the runs "
             f"lost more than {DISASTER:g} times the median"
@@ -58,7 +59,7 @@ def tail_of(values: Floats) -> Tail:
     >>> tail.quantile, tail.low, tail.high, tail.disasters
     (950.05, 936.0, 964.0, 0.0)
     >>> str(tail_of(np.array([1.0] * 19 + [50.0])))
-    '1 run in 20 loses more than 3.45 (95 % interval from 1); 5 % of the runs lost more than 10 times the median'
+    '1 run in 20 loses more than 3.45 (at least 1 with 95 % confidence); 5 % of the runs lost ...'
     """
     from scipy.special import bdtrik
 

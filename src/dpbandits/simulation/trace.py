@@ -165,7 +165,7 @@ class Trace:
             f"regret {mean}{' (standard error)' if '±' in mean else ''}, at most {amount(float(final.max()))}",
             *([str(self.tail)] if self.runs > 1 else []),
             f"{best}, found in {self.found} of {plural(self.runs, 'run')}; {share}",
-            *([] if self.stops is None else [f"the best arm is known to {self.stops}"]),
+            *([] if self.stops is None else [f"stopped: {self.stops}"]),
         ]
 
     def __repr__(self) -> str:

@@ -60,7 +60,7 @@ def session_frozen_halfway_is_the_simulation(case: Case) -> None:
 
 
 def delayed_simulation_is_the_live_run(case: Case) -> None:
-    """A simulation with delays, losses and a window chooses as a live run that is given the same responses in time."""
+    """A simulation with delays, losses and a window chooses as a live run with the same responses at the same times."""
     policy, environment, delay = case.policy(), case.environment(), parse_delay("lognormal(10,1)")
     marks = np.arange(1, DELAYED_ROUNDS + 1)
     pulls = np.zeros((DELAYED_ROUNDS, policy.arms), np.int64)

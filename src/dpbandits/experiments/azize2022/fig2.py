@@ -137,7 +137,8 @@ def _shapes(traces: Mapping[str, Trace]) -> Finding:
         late = traces[name].regret[:, traces[name].checkpoints >= HORIZON / 10]
         share = mean((np.diff(late, axis=1) > 0).mean(axis=1))
         one = between(share, low, high, LABELS[name])
-        comparisons.append(one._replace(ours=f"{Estimate(100 * share.value, 100 * share.error, share.runs)} %"))
+        percent = Estimate(100 * share.value, 100 * share.error, share.runs)
+        comparisons.append(one._replace(ours=f"{percent} % of the late checkpoint intervals have a worse arm"))
     return SHAPES.finding(*comparisons)
 
 

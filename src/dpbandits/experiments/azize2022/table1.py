@@ -110,7 +110,7 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     for name in COUNTED:
         counts = [releases(name, horizon) for horizon in DECADES]
         slow = all(b - a <= most for a, b in pairwise(counts))
-        ours = ", ".join(map(str, counts))
+        ours = f"{', '.join(map(str, counts))} means in 10^5, 10^6 and 10^7 rounds"
         released.append(ClaimPart(LABELS[name], REPRODUCED if slow else NOT_REPRODUCED, ours))
     return [
         ANYTIME.finding(*_printed(anytime, ANYTIME_PRINTED)),

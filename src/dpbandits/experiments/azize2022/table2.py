@@ -175,9 +175,11 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     return [
         FREE.finding(
             ClaimPart(
-                "above", REPRODUCED if small == large else NOT_REPRODUCED, f"{small:.1f} at 0.1, {large:.1f} at 1"
+                "above",
+                REPRODUCED if small == large else NOT_REPRODUCED,
+                f"{small:.1f} at epsilon 0.1, {large:.1f} at epsilon 1",
             ),
-            ClaimPart("below", higher, f"{private:.1f} at {meet / 10:.2g}"),
+            ClaimPart("below", higher, f"{private:.1f} at epsilon {meet / 10:.2g}"),
         ),
         _equal(THRESHOLD, meet, 131 / 27 * math.sqrt((arms - 1) / HORIZON)),
         _example(),

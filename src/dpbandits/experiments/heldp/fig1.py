@@ -265,11 +265,24 @@ def _theorems(traces: Mapping[str, Trace]) -> Finding:
     parts = []
     for kind, policy in NAMES.items():
         parts += [
-            theorems.below_theorem(f"{kind}:{e:g}", traces[f"{kind}:{e:g}"], f"{policy}-homogeneous") for e in SWEEP
+            theorems.below_theorem(f"{policy}, ε = {e:g}", traces[f"{kind}:{e:g}"], f"{policy}-homogeneous")
+            for e in SWEEP
         ]
-        of_population = {f"{levels}:{kind}:{least:g}" for levels in THRESHOLDS for least in THRESHOLDS[levels]}
-        parts += [theorems.below_theorem(name, traces[name], policy) for name in traces if name in of_population]
+        parts += [
+            theorems.below_theorem(label, traces[name], policy)
+            for name, label in _of_populations(kind).items()
+            if name in traces
+        ]
     return THEOREMS.finding(*parts)
+
+
+def _of_populations(kind: str) -> dict[str, str]:
+    """The simulations of a policy on users with different levels, and how each is called in a finding."""
+    return {
+        f"{levels}:{kind}:{least:g}": f"{NAMES[kind]}, levels {levels}, epsilon_min {least:g}"
+        for levels, thresholds in THRESHOLDS.items()
+        for least in thresholds
+    }
 
 
 def _steps(values: Mapping[str, Estimate]) -> dict[str, tuple[Estimate, Estimate]]:
@@ -294,10 +307,11 @@ def _worst(final: Mapping[str, Estimate], levels: str, bad: float) -> dict[str, 
 
 
 def _converges(traces: Mapping[str, Trace]) -> Finding:
-    exponents = {name: growth_exponent(trace) for name, trace in traces.items() if name.split(":")[0] in THRESHOLDS}
+    labels = {name: label for kind in NAMES for name, label in _of_populations(kind).items() if name in traces}
+    exponents = {label: growth_exponent(traces[name]) for name, label in labels.items()}
     linear = Estimate(1.0, 0.0)
     ordered = sorted(exponents.items(), key=lambda item: -item[1].value)
-    return CONVERGES.finding(*(below(name, value, linear)._replace(ours=str(value)) for name, value in ordered))
+    return CONVERGES.finding(*(below(label, value, linear)._replace(ours=str(value)) for label, value in ordered))
 
 
 def _silent() -> Finding:

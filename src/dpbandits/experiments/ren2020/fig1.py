@@ -222,15 +222,21 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
 
 
 def _theorems(traces: Mapping[str, Trace]) -> Finding:
-    named = {f"{arms}{kind}:{e:g}": kind for arms in ("", "mixed:") for kind in NAMES for e in SWEEP}
-    return THEOREMS.finding(
-        *(theorems.below_theorem(name, traces[name], NAMES[kind]) for name, kind in named.items() if name in traces)
-    )
+    parts = []
+    for first, arms in (("", ""), ("mixed:", ", mixed arms")):
+        for kind, policy in NAMES.items():
+            played = {e: traces[f"{first}{kind}:{e:g}"] for e in SWEEP if f"{first}{kind}:{e:g}" in traces}
+            parts += [
+                theorems.below_theorem(f"{policy}, ε = {e:g}{arms}", trace, policy) for e, trace in played.items()
+            ]
+    return THEOREMS.finding(*parts)
 
 
 def _alike(final: Mapping[str, Estimate]) -> Finding:
-    names = ("ucb1", "b:2", "l:2", "b:0.2", "l:0.2")
-    return ALIKE.finding(*(within(quotient(final[f"mixed:{name}"], final[name]), 1.0, SIMILAR, name) for name in names))
+    compared = {"ucb1": "ucb1"}
+    compared |= {f"{kind}:{e:g}": f"{NAMES[kind]}, ε = {e:g}" for e in (2.0, 0.2) for kind in ("b", "l")}
+    ratios = {label: quotient(final[f"mixed:{name}"], final[name]) for name, label in compared.items()}
+    return ALIKE.finding(*(within(ratio, 1.0, SIMILAR, label) for label, ratio in ratios.items()))
 
 
 def plot(traces: Mapping[str, Trace], scale: str) -> list[Panel]:

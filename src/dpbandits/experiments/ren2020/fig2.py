@@ -113,7 +113,7 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
         only_in_full(_alike(traces), full),
         THEOREMS.finding(
             *(
-                theorems.below_theorem(f"{kind}:{e:g}", traces[f"{kind}:{e:g}"], f"{policy}-gaussian")
+                theorems.below_theorem(f"{policy}, ε = {e:g}", traces[f"{kind}:{e:g}"], f"{policy}-gaussian")
                 for kind, policy in NAMES.items()
                 for e in SWEEP
             )

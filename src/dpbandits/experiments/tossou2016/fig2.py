@@ -32,13 +32,13 @@ from dpbandits.types import Floats
 
 TITLE = "Figure 2: regret over 100,000 rounds, with the smallest and the largest of all runs"
 SETTINGS = (
-    "As printed: 100,000 rounds, epsilon 1 and 0.1. The paper averages 100 runs; here 300. What is judged about "
-    "DP-UCB-INT rests on 20,000 runs, because rare runs are disasters, and about ranges on 1,000. DP-UCB-INT has v = "
-    "1.1 and delta = e^-10, and Private-UCB failure probability t^-4. DP-UCB and DP-UCB-BOUND have the printed noise, "
-    "which is 2 epsilon-private; where the label says 'split', they have noise that is epsilon-private. DP-UCB-INT "
-    "draws each release once, because as printed it is not private. It uses the y-rule of Lemma B.1, because the "
-    "constant interval is longer than the horizon in (d). The places of the 0.55 and the 0.2 among the ten arms do "
-    "not matter: each run has its own order."
+    "As printed: 100,000 rounds, epsilon 1 and 0.1. The paper averages 100 runs; here 300. Claims about "
+    "DP-UCB-INT are judged with 20,000 runs, because rare runs are disasters. Claims about the range of the regret are "
+    "judged with 1,000 runs. DP-UCB-INT has v = 1.1 and delta = e^-10, and Private-UCB failure probability t^-4. "
+    "DP-UCB and DP-UCB-BOUND have the printed noise, which is 2 epsilon-private; where the label says 'split', they "
+    "have noise that is epsilon-private. DP-UCB-INT draws each release once, because as printed it is not "
+    "private. It uses the y-rule of Lemma B.1, because the constant interval is longer than the horizon in (d). The "
+    "places of the 0.55 and the 0.2 among the ten arms do not matter: each run has its own order."
 )
 HORIZON = 100_000
 RUNS = {"quick": 30, "paper": 300}
@@ -129,7 +129,7 @@ CONSISTENT = Claim(
     "Section 4",
     "the chance that the regrets of 100 runs differ by less than 664.5, two arms, both epsilons",
     "more likely than not, beyond a Clopper-Pearson interval",
-    known={"(b) ucb": "At epsilon 0.1 DP-UCB is the exception: its index has no term for the noise."},
+    known={"(b) DP-UCB (2ε)": "At epsilon 0.1 DP-UCB is the exception: its index has no term for the noise."},
 )
 PRIVATE_UCB_RANGE = Claim(
     "range-private",
@@ -151,7 +151,7 @@ THEOREMS = Claim(
 )
 THEOREM_3_5 = Claim(
     "theorem-3.5",
-    "The expected regret of DP-UCB-INT is at most that of non-private UCB and a constant, for every v in (1, 1.5].",
+    "The expected regret of DP-UCB-INT is at most that of non-private UCB plus a constant, for every v in (1, 1.5].",
     "Section 3.3, Theorem 3.5",
     "mean regret over the claimed bound, two arms, epsilon 1; v = 1.1 after 10^6 rounds, v = 1.5 after 10^5",
     "at most 1, beyond three standard errors, or beyond an empirical Bernstein bound where it seems to be",
@@ -235,8 +235,8 @@ def _parallel(traces: Mapping[str, Trace]) -> Finding:
         low, high = grown.value - grown.margin - ucb.value, upper_end(ours, most) - ucb.value + ucb.margin
         share = float((trace.final_regret > 10 * np.median(trace.final_regret)).mean())
         text = (
-            f"{grown.value - ucb.value:,.3g} (at most {high:,.3g}), UCB's own {ucb}; {100 * share:.2g} % of "
-            f"{trace.runs:,} runs lost over ten times the median"
+            f"the gap grew by {grown.value - ucb.value:,.3g} (at most {high:,.3g}), the regret of UCB by {ucb}; "
+            f"{100 * share:.2g} % of {trace.runs:,} runs lost over ten times the median"
         )
         if high <= ucb.value:
             verdict, lacks = REPRODUCED, ""
@@ -260,7 +260,8 @@ def _parallel_median(traces: Mapping[str, Trace]) -> Finding:
     for letter in PANELS:
         middle, low, high = _median(_late(traces[f"{letter}:many:int"]))
         ucb, least, most = _median(_late(traces[f"{letter}:ucb1"]))
-        text = f"{middle - ucb:,.3g} ({low - most:,.3g} to {high - least:,.3g}), UCB's own {ucb:,.3g}"
+        gap = f"{middle - ucb:,.3g} ({low - most:,.3g} to {high - least:,.3g})"
+        text = f"the gap grew by {gap}, the regret of UCB by {ucb:,.3g}"
         verdict = REPRODUCED if high - least <= ucb else NOT_REPRODUCED if low - most > ucb else UNDECIDED
         comparisons.append(ClaimPart(f"({letter})", verdict, text, "More runs are needed."))
     return PARALLEL_MEDIAN.finding(*comparisons)
@@ -282,8 +283,11 @@ def _consistent(traces: Mapping[str, Trace], letter: str, name: str) -> ClaimPar
     high = float(betaincinv(far + 1, n - far, 1 - ERROR_RATE / 2)) if far < n else 1.0
     chance, least, most = ((1 - share) ** PRINTED_RUNS for share in (far / n, high, low))
     verdict = REPRODUCED if least > 0.5 else NOT_REPRODUCED if most < 0.5 else UNDECIDED
-    text = f"a chance of {100 * chance:.0f} % ({100 * least:.0f} to {100 * most:.0f} %)"
-    return ClaimPart(f"({letter}) {name}", verdict, text, "This depends on the runs: about even, or too few runs.")
+    chances = f"{100 * chance:.0f} % ({100 * least:.0f} to {100 * most:.0f} %)"
+    text = f"100 runs stay within {PRINTED_RANGE} with probability {chances}"
+    label = PRIVATE[name][0] if name in PRIVATE else "UCB1"
+    lacks = "This probability is too close to 50 % to be decided with these runs."
+    return ClaimPart(f"({letter}) {label}", verdict, text, lacks)
 
 
 def _private_ucb_range(traces: Mapping[str, Trace]) -> Finding:

@@ -24,7 +24,8 @@ COUNTS = (10, 10**3, 10**6, 10**12, 10**24)
 
 INTERVALS = Claim(
     "intervals",
-    "The intervals between the releases of an arm are at most the constant one, 1/epsilon rounded up.",
+    "The intervals between the releases of an arm are at most the constant one, 1/rate rounded up (the paper writes "
+    "epsilon for this rate).",
     "Section 3.3 and Lemma B.1",
     "the longest interval of both rules up to 10^5 rewards, at the rates of Corollary 3.2",
     "at most the constant interval",
@@ -51,8 +52,8 @@ NOISE = Claim(
     "below 1 for all large numbers of rewards: at 10^24",
     known=dict.fromkeys(
         (f"v = {v:g}" for v in V),
-        "The quotient is n^((v-1)/2) / sqrt(2 log n), which grows with n: the noise is lower at first, if at all, and "
-        "higher in the end.",
+        "The quotient is n^((v-1)/2) / sqrt(2 log n), which grows without limit for large n. So the noise may be lower "
+        "than the bonus at first, but is higher in the end.",
     ),
 )
 
