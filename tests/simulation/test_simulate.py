@@ -116,7 +116,7 @@ def test_a_log_is_resampled_for_each_arm(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("arm,payoff\na,1\n", "line 1 of .*: no column reward, got 'arm, payoff'"),
-        ("red,0.8414\na,1\n", "line 1 of .*: no column arm and no column reward, got a line with numbers: are the names"),
+        ("red,0.8414\na,1\n", "line 1 of .*: no column arm and no column reward, got a line with numbers: are the"),
         ("arm,reward\na,1\n,0\n", "line 3 of .*: the arm has no name"),
         ("arm,reward\na,1\nb,x\n", "line 3 of .*: the reward is not a number"),
         ("arm,reward\na,1\nb,0\nb,nan\n", "line 4 of .*: the reward is not a finite number"),
