@@ -10,7 +10,7 @@ import pytest
 from naive import kl, local_imed, local_kl_ucb, responses, tied
 
 import dpbandits as dp
-from dpbandits.numerics import corrected, kl_lower, uncorrected
+from dpbandits.numerics import corrected, corrected_room, kl_lower, uncorrected
 
 
 @pytest.mark.parametrize("correction", [0.0, 1.0, 2.5])
@@ -73,3 +73,17 @@ def test_a_correction_can_be_undone_and_never_turns_the_order_round() -> None:
         for e, index in zip(evidence, indices, strict=True):
             if index > 1e-6:
                 assert uncorrected(index, correction) == pytest.approx(e, rel=1e-6)
+
+
+def test_evidence_may_rise_by_its_room_and_by_nearly_all_that_is_allowed() -> None:
+    for correction in (0.0, 0.5, 1.0, 1.5, 7.0):
+        for evidence in np.geomspace(1e-12, 1e6, 60).tolist():
+            now = corrected(evidence, correction)
+            for more in np.geomspace(1e-12, 1e3, 40).tolist():
+                room = corrected_room(evidence, correction, more)
+                counted = corrected(evidence + room, correction) - now
+                assert counted <= more + 1e-15 * (evidence + room + 10.0)
+                assert room >= more
+                if now > 0.0 and more < 0.01 * now:
+                    assert counted >= 0.9 * more - 1e-15 * (evidence + room + 10.0)
+            assert corrected_room(evidence, correction, -1.0) == -1.0

@@ -10,11 +10,22 @@ import numpy as np
 from dpbandits.agents.exploring import first_unready, rounds_ready
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.likelihood import LikelihoodIMED
-from dpbandits.numerics import corrected, kl, kl_lower_near, kl_upper, positive_log, uncorrected, unit
+from dpbandits.numerics import (
+    corrected,
+    corrected_room,
+    corrected_slope,
+    kl,
+    kl_lower_near,
+    kl_upper,
+    positive_log,
+    uncorrected,
+    unit,
+)
 from dpbandits.protocols import MARGIN, NO_LINE, Foreseeable, Releases
 from dpbandits.types import Floats, Integers, Rng
 
 HALF = 0.5  # the share of an index's lead that its own growth may use up in a stint
+NEAR = 0.1  # up to here 1 + x stands for e^x, in the direction that makes stints a little shorter
 FARTHEST = 40.0  # a lead larger than this does not make the stint longer
 LONGEST = 1e18  # rounds; a 64-bit integer holds nine times as many
 
@@ -54,7 +65,8 @@ class IMEDInStints:
         arms = len(self.means)
         leader = self.leader(releases)
         top = max(self.means[leader], 0.0)
-        best, least, second = leader, self.index_at(releases, leader, top), math.inf
+        least = self.logs[leader] if self.means[leader] >= top else self.index_at(releases, leader, top)
+        best, second = leader, math.inf
         for arm in range(arms):
             if arm == leader:
                 continue
@@ -132,7 +144,7 @@ class IMEDInStints:
             penalty, slope = corrected(evidence, self.imed.correction), 0.0
             if 0.0 < penalty < math.inf:
                 steepness = max(self.steepness(releases, arm, top), 0.0)  # rounding
-                slope = steepness * (1.0 - self.imed.correction / (1.0 + evidence))
+                slope = steepness * corrected_slope(evidence, self.imed.correction)
             self.evidence[arm], self.penalties[arm], self.slopes[arm] = evidence, penalty, slope
             self.tops[arm] = top if penalty < math.inf else -1.0
         return self.penalties[arm] + self.logs[arm]
@@ -140,10 +152,10 @@ class IMEDInStints:
     def leading(self: Any, releases: Any, leader: int, lead: float) -> tuple[int, float]:
         """For how long to play the arm with the largest mean, and above which line; ``lead`` is how far it leads."""
         n, top, growth = self.counts[leader], self.means[leader], HALF * lead
-        rounds = int(min(n * math.expm1(growth), LONGEST)) if growth > 1.0 or n * growth > 1.0 else 1  # e^x < 1 + 2x
+        rounds = int(min(n * (math.expm1(growth) if growth > NEAR else growth), LONGEST))
         if rounds < 2:
             return 1, NO_LINE
-        own = positive_log(releases.samples(leader, rounds)) + MARGIN
+        own = self.log_after(releases, leader, rounds) + MARGIN
         line = 0.0
         for arm in range(len(self.means)):
             if arm != leader:
@@ -165,15 +177,21 @@ class IMEDInStints:
 
     def exploring(self: Any, releases: Any, arm: int, top: float, lead: float) -> tuple[int, float]:
         """For how long to play an arm with a smaller mean, and above which line."""
-        evidence = self.evidence[arm]
-        rise = self.rise(releases, arm, top) + 1.0  # of its index when its samples double, about
+        evidence, correction = self.evidence[arm], self.imed.correction
+        doubled = self.rise(releases, arm, top)
+        rise = doubled * corrected_slope(evidence + doubled, correction) + 1.0  # of its index when its samples double
         share = HALF * lead * self.counts[arm]
         if share < 2.0 * rise:
             return 1, NO_LINE
         rounds = int(min(share / rise, 1e15))
-        own = positive_log(releases.samples(arm, rounds))
-        more = lead + self.logs[arm] - own - self.rounding(arm)  # a correction allows more, which is not used
-        return rounds, self.lower(releases, arm, top, evidence + more, rounds) + MARGIN
+        left = lead + self.logs[arm] - self.log_after(releases, arm, rounds) - self.rounding(arm)
+        most = evidence + corrected_room(evidence, correction, left)
+        return rounds, self.lower(releases, arm, top, most, rounds) + MARGIN
+
+    def log_after(self: Any, releases: Any, arm: int, rounds: int) -> float:
+        """An upper bound on the logarithm of the arm's samples after this many rounds: near those of now, a tangent."""
+        n, later = self.counts[arm], releases.samples(arm, rounds)
+        return self.logs[arm] + (later - n) / n if later < (1.0 + NEAR) * n else positive_log(later)
 
 
 class SkippingIMED(IMEDInStints, KeptOfIMED):
@@ -207,6 +225,12 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
         arm, rounds, line = self.stint_while_ready(releases, t, imed.alpha)
         self.counts[arm] = 0.0  # it is played now, and its mean may change while its samples do not
         return arm, rounds, line
+
+    def floor(self, arm: int, top: float) -> float:
+        """The tangent at the last computed value: the penalty is a convex function of the largest mean."""
+        if self.tops[arm] < 0.0:
+            return -math.inf
+        return max(self.penalties[arm] + self.slopes[arm] * (top - self.tops[arm]), 0.0) + self.logs[arm]
 
     def mean(self, releases: Releases, arm: int) -> float:
         """The released mean, clipped to [0, 1]."""

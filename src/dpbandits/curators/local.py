@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbandits.checks import positive
 from dpbandits.curators.common import Local, NotNegative
-from dpbandits.draws import bits_above
+from dpbandits.draws import bits_above, successes
 from dpbandits.mechanisms import convert_to_bernoulli, laplace, response_probability
 from dpbandits.numerics import GRID, on_grid
 from dpbandits.privacy.guarantee import ANY_REAL, IN_RANGE, Guarantee
@@ -91,6 +91,10 @@ class LocalBernoulli(NotNegative, OneLevel):
     def absorb(self, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
         mean = environment.sigmoid_means[arm] if self.sigmoid else environment.unit_means[arm]
         p = response_probability(mean, self.epsilon)
+        if n == 1:
+            self.counts[arm] += 1
+            self.sums[arm] += successes(1, p, noise)
+            return 1
         played = 0
         while played < n:
             step, ones = bits_above(self.sums[arm], self.counts[arm], line, n - played, p, noise)
