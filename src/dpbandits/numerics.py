@@ -135,8 +135,8 @@ def kl_lower(q: float, budget: float) -> float:
     Newton's method, started to the left of the root. kl(., q) is convex and decreasing there, so no step passes the
     root. The start is Pinsker's bound where it is positive; otherwise it is found by halving.
 
-    >>> round(kl_lower(0.75, 0.143841), 5), kl_lower(0.5, 0.7), kl_lower(0.3, 0.0)
-    (0.5, 0.0, 0.3)
+    >>> round(kl_lower(0.75, 0.143841), 5), kl_lower(0.5, 0.7), kl_lower(0.3, 0.0), kl_lower(1e-17, 5e-18)
+    (0.5, 0.0, 0.3, 0.0)
     """
     if q <= 0.0 or budget <= 0.0:
         return q
@@ -147,8 +147,10 @@ def kl_lower(q: float, budget: float) -> float:
     p = q - math.sqrt(0.5 * budget)
     if p <= 0.0:
         p = 0.5 * q
-        while kl(p, q) < budget:
+        while p > 0.0 and kl(p, q) < budget:
             p *= 0.5
+        if p <= 0.0:
+            return 0.0  # kl rounds to 0 for such a small q
     for _ in range(50):
         slope = math.log(p / q) - math.log((1.0 - p) / (1.0 - q))
         step = (kl(p, q) - budget) / -slope if slope < 0.0 else 0.0
@@ -351,7 +353,7 @@ def corrected(evidence: float, correction: float) -> float:
     """
     if correction == 0.0 or evidence == 0.0 or evidence == math.inf:
         return evidence
-    return max(evidence - correction * math.log(1.0 + evidence), 0.0)  # quicker than log1p, and off by at most 2e-16 k
+    return max(evidence - correction * math.log(1.0 + evidence), 0.0)  # log1p takes longer
 
 
 def corrected_slope(evidence: float, correction: float) -> float:
@@ -364,7 +366,7 @@ def corrected_slope(evidence: float, correction: float) -> float:
 
 
 def corrected_room(evidence: float, correction: float, more: float) -> float:
-    """By how much evidence may rise so that it counts at most ``more`` more: a lower bound, exact for k = 0.
+    """By how much evidence may rise so that it counts at most ``more`` >= 0 more: a lower bound, exact for k = 0.
 
     e - k log(1 + e) is convex. So its tangent at e reaches ``more`` too late, and up to there no slope is steeper than
     the one at that point.

@@ -120,6 +120,41 @@ def test_imed_chooses_as_when_asked_in_every_round_where_samples_jump() -> None:
     assert_choices_of(lambda: IMED.start(2), curator, means=[0.5, 0.5], rounds=2000)
 
 
+def test_imed_chooses_as_itself_where_the_evidence_against_a_rival_is_rounded() -> None:
+    """Evidence against an arm with 10^11 samples is rounded by more than the margin of an arm with 10^8."""
+    stints, arms = 0, 3
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        agent, curator = IMED.start(arms), Plain.start(arms)
+        few, many, top, evidence = 10**8, 10**11, 0.3, 0.3
+        explored = top - math.sqrt(0.42 * (evidence + math.log(many / few)) / few) + 1e-8 * rng.random()
+        curator.counts[:] = (few, many, many // 2)
+        curator.sums[:] = curator.counts * np.array([explored, top - math.sqrt(0.42 * evidence / many), top])
+        skipping = skip_ahead(agent, curator)
+        if skipping.act(curator, int(curator.counts.sum()) + 1, rng)[0] != 2:
+            continue
+        curator.counts[2], curator.sums[2] = 2 * many, 2 * many * (top + 1e-9 * rng.random())
+        t = int(curator.counts.sum()) + 1
+        arm, stint, line = skipping.act(curator, t, rng)
+        if arm != 0 or stint < 2:
+            continue
+        curator.counts[0] += stint - 1
+        curator.sums[0] = max(curator.sums[0], (line + 2e-15) * curator.counts[0])
+        if curator.mean(0) > line:
+            stints += 1
+            assert agent.act(curator, t + stint - 1, rng)[0] == 0, seed
+    assert stints > 30
+
+
+def test_a_very_large_correction_is_no_error() -> None:
+    curator = BinnedBernoulli.start(2)
+    for arm, (ones, count) in enumerate(((148_719, 405_025), (5_514_941_607_277, 5_553_912_066_277))):
+        curator.take(arm, float(ones), float(count - ones), 1.0)
+    curator.apart[0] = 1
+    agent = skip_ahead(LikelihoodIMED.start(2, correction=1e6), curator)
+    assert agent.act(curator, 5_553_912_471_303, np.random.default_rng(0))[0] in (0, 1)
+
+
 class NeedyLikelihood(WeightedBernoulli):
     """A likelihood whose means can be bounded up to a confidence that grows with the weight."""
 

@@ -70,8 +70,8 @@ class IMEDInStints:
         for arm in range(arms):
             if arm == leader:
                 continue
-            index = self.floor(arm, top)
-            if index <= least + self.rounding(arm):
+            index = self.floor(arm, top) - self.rounding(arm)
+            if index <= least:
                 index = self.index_at(releases, arm, top)
                 if index < least or (index == least and arm < best):
                     best, least, index = arm, index, least

@@ -215,7 +215,7 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
         """
         if self.apart[0] == 0 or budget <= evidence:
             return math.inf
-        return 1.0 - (1.0 - top) * math.exp((budget - evidence) / ahead)
+        return 1.0 - (1.0 - top) * math.exp(min((budget - evidence) / ahead, 700.0))
 
 
 class WeightedLaplaceFields(NamedTuple):
