@@ -142,8 +142,10 @@ def test_beside_half_a_surrogate_an_item_is_taken_as_it_would_be_alone(client: T
     assert alone == ["invalid"] * 3
     said = client.post("/v1/responses", content=b'[{"token": "\\ud800", "response": 1},%s]' % b",".join(odd)).json()
     assert [one["status"] for one in said] == ["invalid", *alone, "accepted"]
-    for wrong in (b"[1,]", b'["\\ud800",]', b'["\\ud800"', b'["\\ud800"] 1', b'["\\ud800" 1]'):
-        assert client.post("/v1/responses", content=wrong).status_code == 400
+    half = b'"\\ud800"'
+    wrong = [b"[1,]", b"[%s,]", b"[%s", b"[%s] 1", b"[%s 1]", b"[%s[1]", b"\x0b[%s]", b"[%s]\xc2\xa0", b"[,%s]"]
+    for one in wrong:
+        assert client.post("/v1/responses", content=one.replace(b"%s", half)).status_code == 400, one
 
 
 def test_what_is_no_list_of_items_is_refused(client: TestClient) -> None:

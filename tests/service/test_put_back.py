@@ -72,6 +72,54 @@ def test_a_file_that_was_overwritten_is_noticed(serve: Open, file: Path) -> None
     assert client.get("/readyz").status_code == 503
 
 
+@pytest.mark.parametrize("noticed", ["by the commit", "by the look"])
+def test_a_log_that_was_deleted_under_the_server_is_noticed(serve: Open, file: Path, noticed: str) -> None:
+    """SQLite itself goes on to write into the deleted log, and all of it would be lost."""
+    client = serve(f"sqlite:///{file}")
+    create(client)
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0] == 0
+    shutil.copy(file, file.with_name("copy"))
+    tokens = [decide(client)["token"] for _ in range(50)]
+    for name in ("test.db-wal", "test.db-shm"):
+        file.with_name(name).unlink()
+    shutil.copyfile(file.with_name("copy"), file)
+    if noticed == "by the commit":
+        assert client.post("/v1/responses", json={"token": tokens[0], "response": 1}).status_code == 503
+    else:
+        with pytest.raises(FileNotFoundError, match="stop the server, and restore a copy|restart the server"):
+            for _ in range(2):
+                served(client)._look_at_file()
+    assert client.post("/v1/experiments/shop/decisions").status_code == 503
+    assert client.get("/readyz").status_code == 503
+    client.__exit__(None, None, None)
+    assert b"clean" not in file.with_name("test.db.lock").read_bytes()
+
+
+def test_a_file_that_was_replaced_before_the_first_commit_is_noticed(serve: Open, file: Path) -> None:
+    client = serve(f"sqlite:///{file}")
+    create(client)
+    client.__exit__(None, None, None)
+    shutil.copy(file, file.with_name("copy"))
+    client = serve(f"sqlite:///{file}")
+    os.replace(file.with_name("copy"), file)
+    assert client.post("/v1/experiments/shop/decisions").status_code == 503
+    assert client.get("/readyz").status_code == 503
+
+
+def test_a_server_that_loses_its_connection_goes_on_with_a_new_log(serve: Open, file: Path) -> None:
+    client = serve(f"sqlite:///{file}")
+    create(client)
+    decide(client)
+    service = served(client)
+    service.books._lost(OSError("the disk was away"))
+    for engine in (service.store.engine, service.store.readers, service.store.lookout):
+        engine.dispose()
+    file.with_name("test.db-wal").unlink(missing_ok=True)
+    for _ in range(3):
+        assert respond(client, decide(client)["token"], 1) == "accepted"
+
+
 def test_a_look_at_the_file_finds_nothing_wrong_while_it_is_written(serve: Open, file: Path) -> None:
     client = serve(f"sqlite:///{file}")
     create(client)

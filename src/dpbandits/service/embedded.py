@@ -6,6 +6,7 @@ import os
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -31,6 +32,18 @@ log = structlog.get_logger("dpbandits")
 
 CHANGED = "it was changed by somebody else, or put back: restart the server"
 DAMAGED = "it is damaged, or was overwritten: stop the server, and restore a copy"
+NO_LOG = "its log was deleted or replaced while the server ran: stop the server, and restore a copy"
+#: What SQLite reports of a file whose log is not its own, or that lacks our tables.
+BROKEN = ("SQLITE_IOERR", "SQLITE_ERROR")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file has this name; None where there is none."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @dataclass(slots=True)
@@ -51,17 +64,21 @@ class Embedded(Commits[Job]):
     #: When this process began, in milliseconds: the file may be a copy that lacks decisions which were made before.
     began: int = field(init=False)
     _file: tuple[int, int] | None = field(default=None, init=False)
+    _log: tuple[int, int] | None = field(default=None, init=False)  # of SQLite, beside the file
+    _broken: bool = field(default=False, init=False)  # whether the last look could not read the file
     _refused: str | None = field(default=None, init=False)  # why nothing is written any more
     _doubts: bool = field(default=False, init=False)  # whether the last answers that came had come before
 
     def __post_init__(self) -> None:
         self.began = int(1000 * self.clock())
+        self._file = None if self.store.path is None else _identity(self.store.path)
 
     def refuse_all(self, reason: str) -> OSError:
         """Write nothing any more: what is in the file is not what this process has stored."""
         if self._refused is None:
             log.error("refuses to write", reason=reason)
         self._refused = reason
+        self.store.distrust()
         return FileNotFoundError(reason)
 
     def look(self) -> None:
@@ -75,10 +92,14 @@ class Embedded(Commits[Job]):
         try:
             with closing(sqlite3.connect(f"{self.store.path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as connection:
                 found = dict(connection.execute("select experiment, changed from states").fetchall())
-        except sqlite3.OperationalError:  # it is busy or gone: the next commit says so
+        except sqlite3.OperationalError as error:  # where it is busy or gone, the next commit says so
+            before, self._broken = self._broken, error.sqlite_errorname.startswith(BROKEN)
+            if before and self._broken:
+                raise self.refuse_all(DAMAGED) from None
             return
         except sqlite3.DatabaseError:
             raise self.refuse_all(DAMAGED) from None
+        self._broken = False
         if any(found.get(number, -1) < changed for number, changed in known.items()):
             raise self.refuse_all(CHANGED)
 
@@ -86,14 +107,22 @@ class Embedded(Commits[Job]):
         if self._refused is not None:
             raise FileNotFoundError(self._refused)
         if self.store.path is not None:
-            try:
-                found = os.stat(self.store.path)
-            except FileNotFoundError:
-                raise FileNotFoundError(f"it is gone: {self.store.path}") from None
-            if self._file not in (None, (found.st_dev, found.st_ino)):
-                raise FileNotFoundError("it was replaced by another file: restart the server")
-            self._file = (found.st_dev, found.st_ino)
+            self._look_at_names(self.store.path)
         return super()._opened()
+
+    def _look_at_names(self, path: Path) -> None:
+        """Refuse to write where another file, or another log, has the name now. SQLite would go on with the old one."""
+        found, written = _identity(path), _identity(Path(f"{path}-wal"))
+        if found is None:
+            raise FileNotFoundError(f"it is gone: {path}")
+        if self._file not in (None, found):
+            raise FileNotFoundError("it was replaced by another file: restart the server")
+        self._file = found
+        if self._connection is None:
+            written = None  # the log may have been deleted with the last connection, and is then made anew
+        elif self._log not in (None, written):
+            raise self.refuse_all(NO_LOG)
+        self._log = written
 
     def _reason(self, error: Exception) -> str:
         """What SQLite says: that the disk is full, for example. It repeats nothing that was to be stored."""

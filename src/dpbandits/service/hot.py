@@ -141,7 +141,7 @@ def _sent(body: bytes, rewards: bool) -> Any:
     """What was sent, one or a list. If not all of it can be read or has the right fields, each is looked at alone."""
     with suppress(*UNREADABLE):
         return _few((_rewards if rewards else _responses).decode(body))
-    begins = body.lstrip()[:1]
+    begins = body.lstrip(b" \t\n\r")[:1]
     if begins == b"[":
         return [_alone(one, rewards) for one in _few(_list(body))]
     one = _read(_one, body)
@@ -160,14 +160,14 @@ def _list(body: bytes) -> list[Any]:
     text, items = body.decode(errors="surrogateescape"), list[bytes]()
     place = text.index("[")
     with suppress(ValueError, IndexError, RecursionError):
-        while len(items) <= MOST and text[place] in "[,":
+        while len(items) <= MOST and text[place] == ("," if items else "["):
             start = BLANK.match(text, place + 1).end()  # type: ignore[union-attr]  # it matches anywhere
             end = _ends.raw_decode(text, start)[1]
             items.append(text[start:end].encode(errors="surrogateescape"))
             place = BLANK.match(text, end).end()  # type: ignore[union-attr]
         if len(items) > MOST:
             raise Refusal(413, f"a list may have at most {MOST} items, got more")
-        if text[place] == "]" and not text[place + 1 :].strip():
+        if text[place] == "]" and BLANK.fullmatch(text, place + 1):
             return items
     return _read(_each, body)  # says what is wrong
 

@@ -149,6 +149,10 @@ class Database:
         os.ftruncate(descriptor, 0)
         self.remember(latest)
 
+    def distrust(self) -> None:
+        """Have the next server look whether the file is sound."""
+        self._unclean = True
+
     def remember(self, now: float) -> None:
         """Keep the time of a commit with the lock, which is outside the file: a copy that is put back is older.
 
