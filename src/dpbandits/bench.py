@@ -215,7 +215,8 @@ def _beside(name: str, relative: str, horizon: int) -> Iterator[Row]:
     Some runs take several times as long as others, so their mean time is compared.
     """
     cases = [("", ARMS, horizon, 3), ("", ARMS, horizon // 10, 10), ("click rates, ", CLICKS, horizon // 10, 100)]
-    for what, arms, rounds, runs in [("", ARMS, horizon // 10, 3)] if lookup.traits(name).slow else cases:
+    slow = lookup.traits(name).slow or lookup.traits(relative).slow
+    for what, arms, rounds, runs in [("", ARMS, horizon // 10, 3)] if slow else cases:
         ratio = sum(_runs(name, rounds, arms=arms, runs=runs)) / sum(_runs(relative, rounds, arms=arms, runs=runs))
         yield Row(f"{name}, {what}T={rounds:.0e}: time over that of {relative}", f"{ratio:.2f}", "<= 2", ratio <= 2.0)
 

@@ -219,8 +219,9 @@ class Agent(Protocol):
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         """(arm, stint, line): play ``arm`` in rounds t .. t+stint-1, as long as its released mean stays above ``line``.
 
-        A stint is either a commitment of the algorithm, or a proof that asking again would give the same answer. Until
-        the agent is asked again, no other arm is played.
+        A stint is a commitment of the algorithm, or a proof that asking again would give the same answer. An agent that
+        draws its choices may also draw how long the next one is repeated. Until the agent is asked again, no other arm
+        is played.
         """
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Self
 
-from dpbandits.agents.exploring import first_unready, largest_bound
+from dpbandits.agents.exploring import first_unready, largest_bound, raised_mean
 from dpbandits.checks import positive
-from dpbandits.numerics import positive_log, unit
+from dpbandits.numerics import positive_log
 from dpbandits.protocols import NO_LINE, Releases
 from dpbandits.types import Rng
 
@@ -108,7 +108,7 @@ class LazyThompson(NamedTuple):
         best, largest = 0, -1.0
         for arm in range(self.arms):
             n = releases.samples(arm, 0)
-            raised = unit(releases.mean(arm) + releases.width(arm, confidence, 0))
+            raised = raised_mean(releases, arm, confidence)
             sample = rng.beta(raised * n + 1.0, (1.0 - raised) * n + 1.0)
             if sample > largest:
                 best, largest = arm, sample

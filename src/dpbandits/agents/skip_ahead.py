@@ -3,6 +3,9 @@
 Each wraps the agent whose choices it makes. An index policy often repeats one arm. While no other arm is played, only
 the leader's released mean can change its choice. So the wrapper answers with as many rounds as are certain, and a
 simulator can draw their rewards at once. A law of the conformance suite checks that the choices are the same.
+
+Only ``LazyThompson`` draws its choices. Its wrapper draws how long a choice is repeated, and the law checks that the
+distributions are the same.
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ import numpy as np
 from dpbandits.agents.exploring import first_unready, rounds_ready
 from dpbandits.agents.imed import IMED
 from dpbandits.agents.kl_ucb import KLUCB
-from dpbandits.agents.lazy import CoveringUCB, LazyUCB
+from dpbandits.agents.lazy import CoveringUCB, LazyThompson, LazyUCB
 from dpbandits.agents.likelihood import LikelihoodIMED
 from dpbandits.agents.skip_imed import SkippingIMED, SkippingLikelihood
 from dpbandits.agents.skip_kl_ucb import SHARE, SkippingKLUCB
+from dpbandits.agents.skip_thompson import SkippingThompson
 from dpbandits.agents.ucb import UCB
 from dpbandits.numerics import positive_log
 from dpbandits.protocols import MARGIN, NO_LINE, Agent, Curator, Foreseeable, Releases
@@ -47,7 +51,9 @@ Lazily = TypeVar("Lazily", bound=_Indexed)
 
 
 def skip_ahead(agent: Agent, curator: Curator) -> Agent:
-    """An agent with the same choices in longer stints; the agent itself where this module has no proof for it.
+    """An agent with the same choices in longer stints; the agent itself where no such agent is known.
+
+    An agent that draws its choices draws other ones, with the same distribution.
 
     The proofs make five assumptions about the curator. The first three are checked here. While an arm is played, the
     releases of the other arms stay the same. The curator does not release whole stints, where a longer stint would
@@ -197,6 +203,7 @@ SKIPPING: dict[type, Callable[[Any], Agent]] = {
     UCB: SkippingUCB.start,
     KLUCB: SkippingKLUCB.start,
     IMED: SkippingIMED.start,
+    LazyThompson: SkippingThompson.start,
     LazyUCB: SkippingLazy.start,
     LikelihoodIMED: SkippingLikelihood.start,
     CoveringUCB: SkippingLazy.start,

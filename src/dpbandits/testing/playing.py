@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.stats import ks_2samp
@@ -16,6 +17,7 @@ from dpbandits.policies import lookup
 from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.loop import play_stint
 from dpbandits.testing.case import ROUNDS, Case, generators, play_policy, player, same_memory
+from dpbandits.types import Integers
 
 RUNS = 300
 ALPHA = 1e-6  # probability with which a statistical law refuses a correct policy
@@ -37,24 +39,50 @@ def compiled_run_is_the_python_run(case: Case) -> None:
 
 
 def stints_are_what_asking_every_round_gives(case: Case) -> None:
-    """On one stream of rewards, an agent that answers with long stints chooses as one that is asked in every round."""
+    """On one stream of rewards, an agent that answers with long stints chooses as one that is asked in every round.
+
+    An agent that draws its choices draws other ones in stints. Then the best arm's pulls, halfway and at the end, have
+    the same distribution (Kolmogorov-Smirnov, error 1e-6 each).
+    """
     policy = case.policy()
     if skip_ahead(policy.agent, policy.curator) is policy.agent:
         return
     environment = case.environment()
     players = [player(policy, environment, skipping=skipping, bulk=False) for skipping in (True, False)]
+    if _draws(case):
+        marks = np.array([ROUNDS // 2, ROUNDS])
+        one, two = (
+            np.array([played(policy.fresh(), environment, marks, generators(run, way))[:, 0] for run in range(RUNS)])
+            for way, played in enumerate(players)
+        )
+        for mark in range(len(marks)):
+            _same_law(one[:, mark], two[:, mark])
+        return
     for seed in range(3):
         one, two = (played(policy.fresh(), environment, EVERY_ROUND, generators(seed)) for played in players)
         assert np.array_equal(one, two), "a choice that was said to stand would have been another"
 
 
+def _draws(case: Case) -> bool:
+    """Whether the agent draws its choices when it is asked in every round."""
+    random, untouched = generators(1), generators(1)
+    play_policy(case.policy(), case.environment(), np.array([100]), random, skipping=False, quick=False)
+    return random[2].bit_generator.state != untouched[2].bit_generator.state
+
+
+def _same_law(one: Sequence[int] | Integers, two: Sequence[int] | Integers) -> None:
+    found = ks_2samp(one, two, method="asymp")
+    assert found.pvalue >= ALPHA, f"the two distributions are at distance {found.statistic:.3f}"
+
+
 def bulk_draws_of_sure_rewards_are_what_asking_every_round_gives(case: Case) -> None:
     """On arms that always pay the same, drawing a stint at once leaves no freedom: every round's choice is the same.
 
-    Where the device itself draws noise for each reward (the local model), the two draw it in another order.
+    This says nothing where the device itself draws noise for each reward (the local model), or the agent draws stints.
     """
     policy = case.policy()
-    if policy.guarantee.trust == "local":
+    stints = skip_ahead(policy.agent, policy.curator) is not policy.agent
+    if policy.guarantee.trust == "local" or (stints and _draws(case)):
         return
     sure = case.environment(",".join("10"[arm % 2] for arm in range(policy.arms)))
     players = [player(policy, sure, skipping=quick, bulk=quick) for quick in (False, True)]
@@ -70,8 +98,7 @@ def bulk_draws_have_the_law_of_single_ones(case: Case) -> None:
         played, marks = player(policy, environment, bulk=bulk), np.array([ROUNDS])
         runs = [played(policy.fresh(), environment, marks, generators(run, int(bulk))) for run in range(RUNS)]
         samples.append([int(pulls[0, 0]) for pulls in runs])
-    found = ks_2samp(samples[0], samples[1], method="asymp")
-    assert found.pvalue >= ALPHA, f"the two distributions are at distance {found.statistic:.3f}"
+    _same_law(samples[0], samples[1])
 
 
 def choices_are_in_range(case: Case) -> None:
