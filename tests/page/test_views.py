@@ -105,12 +105,12 @@ def test_the_form_with_a_plan(server: Server, visit: Open) -> None:
     expect(page.locator(".plan")).to_contain_text("If users trusted the server, dp-glr-imed would lose")
     expect(page.locator(".plan")).to_contain_text("it tells the truth with probability 73")
     held: list[Route] = []
-    page.route("**/v1/plan?*", held.append)  # a plan may take less time than a look at the page
+    page.route("**/v1/plan?*", lambda route: held.append(route))  # a plan may take less time than a look at the page
     page.get_by_label("Epsilon", exact=True).fill("0.1")
     expect(page.locator(".plan")).to_contain_text("truth with probability 52")
     expect(page.locator(".plan .busy")).to_be_visible()
-    page.unroute("**/v1/plan?*")
     held.pop().continue_()
+    page.unroute("**/v1/plan?*")
     expect(page.locator(".plan .busy")).to_have_count(0, timeout=180_000)
     expect(page.locator(".plan svg")).to_have_attribute("aria-label", re.compile(r"at 0\.1,"))
     one.looks("new")
