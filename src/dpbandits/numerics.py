@@ -437,7 +437,7 @@ def log_beta_peak(n: float, p: float) -> float:
     if min(ones, zeros) < 1e-200:
         return math.log(n + 1.0)
     near = stirling_error(n) - stirling_error(ones) - stirling_error(zeros)
-    return math.log(n + 1.0) + near + 0.5 * math.log(n / (2.0 * math.pi * ones * zeros))
+    return near + 0.5 * math.log((n + 1.0) * (n + 1.0) * n / (2.0 * math.pi * ones * zeros))
 
 
 def beta_deficit(n: float, p: float, x: float) -> float:
@@ -472,5 +472,6 @@ def stirling_error(n: float) -> float:
     while n < 16.0:
         less += (n + 0.5) * math.log1p(1.0 / n) - 1.0
         n += 1.0
-    square = n * n
-    return less + (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * square)) / square) / square) / n
+    part = 1.0 / n
+    square = part * part
+    return less + part * (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0)))

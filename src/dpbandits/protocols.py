@@ -28,6 +28,7 @@ __all__ = [
     "Likelihood",
     "Population",
     "Releases",
+    "Scheduled",
     "Stopping",
 ]
 
@@ -147,6 +148,17 @@ class Foreseeable(Likelihood, Protocol):
         """A line: while the released mean is above it, evidence against ``top`` is at most ``budget``.
 
         This holds for the next ``ahead`` rounds. The evidence now is ``evidence``. Infinity if no line is known.
+        """
+
+
+@runtime_checkable
+class Scheduled(Releases, Protocol):
+    """Releases of an arm that change only when its rewards reach a number that is known before."""
+
+    def due(self, arm: int) -> int:
+        """How many more rewards of the arm, at least 1, its next release takes.
+
+        Until then its mean, its samples and its width at every confidence are what they are now.
         """
 
 

@@ -15,10 +15,10 @@ from dpbandits import policies
 from dpbandits.agents import LazyThompson, skip_ahead
 from dpbandits.agents.lazy import NOISE
 from dpbandits.agents.skip_thompson import SkippingThompson
-from dpbandits.curators import Batch, Lazy
+from dpbandits.curators import Batch, Interval, Lazy, LocalBernoulli, Plain
 from dpbandits.environments import Bernoulli
 from dpbandits.numerics import beta_deficit, log_beta_peak
-from dpbandits.protocols import Environment
+from dpbandits.protocols import NO_LINE, Environment
 from dpbandits.simulation import compiled, loop
 from dpbandits.testing.case import generators, player
 from dpbandits.types import Floats, Integers, Rng
@@ -40,11 +40,8 @@ class ForEver(Frozen):
 
     __slots__ = ()
 
-    def samples(self, arm: int, ahead: int) -> float:
-        return float(self.counts[arm])
-
-    def lowest(self, arm: int, ahead: int) -> float:
-        return self.means[arm]
+    def due(self, arm: int) -> int:
+        return 1 << 60
 
 
 #: Samples, means and epsilon of a release for each arm.
@@ -58,6 +55,7 @@ RELEASES: dict[str, tuple[list[int], list[float], float]] = {
     "few samples": ([1, 2, 4], [0.9, -0.3, 0.4], 3.0),
     "beyond [0, 1]": ([64, 64, 32], [1.3, 0.9, -0.2], 50.0),
     "at 0": ([1024, 1024, 8], [-0.1, -0.2, -0.5], 1e6),
+    "a leader and many rivals": ([4096] + 7 * [64], [0.6, *np.linspace(0.42, 0.53, 7).tolist()], 1e6),
     "many samples": ([1 << 20, 1 << 20, 1 << 14], [0.7, 0.699, 0.695], 300.0),
 }
 
@@ -107,18 +105,22 @@ def released(kind: type[Lazy], counts: list[int], means: list[float], epsilon: f
 def test_choices_have_the_exact_probabilities(name: str, kind: type[Lazy]) -> None:
     """Chi-square of the choices in 200 000 rounds, in which raised means grow, against numerical integrals.
 
-    Rounds are independent, with probabilities that change, so the counts vary no more than multinomial ones.
+    Rounds are independent, with probabilities that change, so the counts vary no more than multinomial ones. One kind
+    of releases has its arms in the opposite order.
     """
     rounds = 200_000
-    seen = played(released(kind, *RELEASES[name]), np.array([rounds]), 5)[0]
-    hoped = expected(*RELEASES[name], rounds)
+    counts, means, epsilon = RELEASES[name]
+    if kind is ForEver:
+        counts, means = counts[::-1], means[::-1]
+    seen = played(released(kind, counts, means, epsilon), np.array([rounds]), 5)[0]
+    hoped = expected(counts, means, epsilon, rounds)
     common = hoped >= 10.0
     statistic = float(((seen - hoped)[common] ** 2 / hoped[common]).sum())
     assert statistic < chi2.isf(FAILURE, max(int(common.sum()) - 1, 1))
     assert seen[~common].sum() <= 10.0 * (~common).sum() + 60.0  # 10 expected: 70 with probability 1e-30
 
 
-@pytest.mark.parametrize("name", ["a leader", "three near", "raised to 1", "beyond [0, 1]"])
+@pytest.mark.parametrize("name", ["a leader", "a leader and many rivals", "three near", "raised to 1", "beyond [0, 1]"])
 def test_rounds_are_independent(name: str) -> None:
     """Of two rounds in a row, both choices together: chi-square of 100 000 pairs, where raised means do not change.
 
@@ -157,6 +159,22 @@ def test_whole_runs_have_the_law_of_the_plain_loop(epsilon: float, means: list[f
         for arm in range(3):
             found = ks_2samp(pulls[0][:, mark, arm], pulls[1][:, mark, arm], method="asymp")
             assert found.pvalue >= FAILURE, (marks[mark], arm, found)
+
+
+def test_no_stint_is_longer_than_the_release_stands() -> None:
+    """In 20 runs of 10 000 rounds, in plain Python."""
+    longest = 0
+    for seed in range(20):
+        rng, environment = np.random.default_rng([12, seed]), Bernoulli.start([0.9, 0.5, 0.4])
+        policy = policies.lazy_dp_ts(arms=3, epsilon=5.0)
+        agent, t = skip_ahead(policy.agent, policy.curator), 1
+        curator: Any = policy.curator
+        while t < 10_000:
+            arm, stint, _ = agent.act(curator, t, rng)
+            assert 1 <= stint <= curator.due(arm)
+            curator.absorb(environment, arm, stint, NO_LINE, rng, rng)
+            t, longest = t + stint, max(longest, stint)
+    assert longest > 500
 
 
 def test_a_tail_is_above_the_density_of_every_round_until_the_next_look() -> None:
@@ -201,6 +219,45 @@ def test_densities_are_accurate() -> None:
         assert error <= 1e-14 * (5.0 + abs(float(exact)) + n * abs(x - p)), (n, p, x)
 
 
-def test_releases_that_change_otherwise_are_not_skipped() -> None:
+@pytest.mark.parametrize("curator", [Batch.start(2, epsilon=1.0), Plain.start(2), LocalBernoulli.start(2, epsilon=1.0)])
+def test_where_releases_have_no_schedule_every_round_is_asked_for(curator: Any) -> None:
     agent = LazyThompson.start(2)
-    assert skip_ahead(agent, Batch.start(2, epsilon=1.0)) is agent
+    assert skip_ahead(agent, curator) is agent
+
+
+@pytest.mark.parametrize(
+    "curator",
+    [
+        Lazy.start(2, epsilon=0.5),
+        Interval.start(2, epsilon=30.0, delta=1e-2, v=1.1, schedule="constant"),
+        Interval.start(2, epsilon=30.0, delta=1e-2, v=1.1, schedule="constant", cover_noise=True),
+    ],
+)
+def test_releases_stand_until_they_are_due(curator: Any) -> None:
+    """Mean, samples and widths, after each of 3000 rewards that follow the first release."""
+    rng = np.random.default_rng(10)
+
+    def seen() -> tuple[float, ...]:
+        return curator.mean(0), curator.samples(0, 0), curator.width(0, 1.0, 0), curator.width(0, 9.0, 0)
+
+    while not curator.ready(0, 9.0):
+        curator.add(0, 1.0, 0.0, rng)
+    left, before, releases = curator.due(0), seen(), 0
+    for _ in range(3000):
+        curator.add(0, float(rng.random() < 0.5), 0.0, rng)
+        left -= 1
+        assert left >= 0
+        if left == 0:
+            left, before, releases = curator.due(0), seen(), releases + 1
+            assert left >= 1
+        assert seen() == before
+        assert curator.due(0) == left
+    assert releases >= 5
+
+
+def test_a_round_that_is_left_out_is_no_reason_for_a_negative_stint() -> None:
+    curator = released(Frozen, [1024, 1024], [0.5, 0.6], 1.0)
+    agent, rng, t = skip_ahead(LazyThompson.start(2), curator), np.random.default_rng(11), 1000
+    for _ in range(3000):
+        t += int(rng.integers(1, 50))
+        assert agent.act(curator, t, rng)[1] >= 1

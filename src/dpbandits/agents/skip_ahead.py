@@ -26,7 +26,7 @@ from dpbandits.agents.skip_kl_ucb import SHARE, SkippingKLUCB
 from dpbandits.agents.skip_thompson import SkippingThompson
 from dpbandits.agents.ucb import UCB
 from dpbandits.numerics import positive_log
-from dpbandits.protocols import MARGIN, NO_LINE, Agent, Curator, Foreseeable, Releases
+from dpbandits.protocols import MARGIN, NO_LINE, Agent, Curator, Foreseeable, Releases, Scheduled
 from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingLazy", "SkippingLikelihood", "SkippingUCB", "skip_ahead"]
@@ -55,11 +55,12 @@ def skip_ahead(agent: Agent, curator: Curator) -> Agent:
 
     An agent that draws its choices draws other ones, with the same distribution.
 
-    The proofs make five assumptions about the curator. The first three are checked here. While an arm is played, the
+    The proofs make six assumptions about the curator. The first four are checked here. While an arm is played, the
     releases of the other arms stay the same. The curator does not release whole stints, where a longer stint would
-    change the release. If the agent uses a likelihood, the curator is ``protocols.Foreseeable``. ``lowest``,
-    ``samples`` and ``width`` bound later releases, as ``protocols.Releases`` says. An arm that is ready at some
-    confidence stays ready, and is ready at every smaller confidence.
+    change the release. If the agent uses a likelihood, the curator is ``protocols.Foreseeable``. If it draws its
+    choices, the curator is ``protocols.Scheduled``. ``lowest``, ``samples`` and ``width`` bound later releases, as
+    ``protocols.Releases`` says. An arm that is ready at some confidence stays ready, and is ready at every smaller
+    confidence.
 
     >>> from dpbandits.curators import Batch, Plain
     >>> type(skip_ahead(UCB.start(2), Plain.start(2))).__name__
@@ -71,6 +72,8 @@ def skip_ahead(agent: Agent, curator: Curator) -> Agent:
     if start is None or curator.by_stint or not curator.others_stand:
         return agent
     if isinstance(agent, LikelihoodIMED) and not isinstance(curator, Foreseeable):
+        return agent
+    if isinstance(agent, LazyThompson) and not isinstance(curator, Scheduled):
         return agent
     return start(agent)
 

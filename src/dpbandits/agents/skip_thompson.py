@@ -16,14 +16,14 @@ the raised means only grow.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from dpbandits.agents.exploring import first_unready, raised_mean
 from dpbandits.agents.lazy import NOISE, LazyThompson
 from dpbandits.numerics import beta_deficit, log_beta_peak, positive_log
-from dpbandits.protocols import NO_LINE, Releases
+from dpbandits.protocols import NO_LINE, Scheduled
 from dpbandits.types import Floats, Integers, Rng
 
 CUT = 2.0  # standard deviations below the raised mean of the best contender, for the first cut
@@ -56,10 +56,11 @@ class SkippingThompson(NamedTuple):
     chosen: Integers  # (1,): that choice
     last: Integers  # (1,): the arm of the last answer, the only one whose release may have changed
     alone: Integers  # (1,): the only contender; -1 if there are several
+    sures: Integers  # (1,): the number of contenders whose raised mean is 1
     number: Integers  # (1,): of contenders whose raised mean is below 1
-    sures: Integers  # (1,): of contenders whose raised mean is 1
-    contenders: Integers  # (arms,): the first ``number`` of these
-    sure: Integers  # (arms,): the first ``sures`` of these
+    others: Integers  # (1,): of arms that are no contenders
+    sure: Integers  # (arms,): the contenders whose raised mean is 1
+    order: Integers  # (arms,): the contenders whose raised mean is below 1, then the others, by falling rates
     counts: Floats  # (arms,): the samples of each release at the last look
     means: Floats  # (arms,): the released means at the last look
     raised: Floats  # (arms,): the raised means for which the tails are made
@@ -68,6 +69,7 @@ class SkippingThompson(NamedTuple):
     falls: Floats  # (arms,): the rate at which the tail falls
     rates: Floats  # (arms,): -log(1 - p), p being the probability of a point in a round; -1 for contenders
     cut: Floats  # (1,)
+    weight: Floats  # (1,): n + 1, summed over the contenders whose raised mean is 1
     own: Floats  # (1,): the rate of the only contender's tail below the cut; 0 if there are several
     total: Floats  # (1,): the sum of all rates
     ahead: Floats  # (1,): in the round that is due, the sum of the rates before the first tail that has a point
@@ -76,13 +78,13 @@ class SkippingThompson(NamedTuple):
     def start(cls, thompson: LazyThompson) -> Self:
         """A fresh agent whose choices have the distribution of those of ``thompson``."""
         arms = thompson.arms
-        rounds, lists = np.zeros((9, 1), np.int64), np.zeros((2, arms), np.int64)
-        return cls(thompson, *rounds, *lists, *np.zeros((7, arms)), *np.zeros((4, 1)))
+        rounds, lists = np.zeros((10, 1), np.int64), np.zeros((2, arms), np.int64)
+        return cls(thompson, *rounds, *lists, *np.zeros((7, arms)), *np.zeros((5, 1)))
 
-    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+    def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
         last = int(self.last[0])
-        known = self.first[0] <= t <= self.until[0] and releases.samples(last, 0) == self.counts[last]
-        known = known and releases.mean(last) == self.means[last]
+        known = self.first[0] <= t <= min(self.until[0], self.due[0]) and releases.mean(last) == self.means[last]
+        known = known and releases.samples(last, 0) == self.counts[last]
         if not (known or self.look(releases, t, rng)):
             return self.thompson.act(releases, t, rng)
         arm, stint = self.stint(releases, t, rng)
@@ -91,13 +93,13 @@ class SkippingThompson(NamedTuple):
 
     # Playing
 
-    def stint(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int]:
+    def stint(self, releases: Scheduled, t: int, rng: Rng) -> tuple[int, int]:
         """The choice of round t, and for how many rounds it stands."""
         if self.when[0] == t:
             return int(self.chosen[0]), 1
         alone, drawn, end = int(self.alone[0]), t, t + 1
         if alone >= 0:
-            drawn, end = int(self.due[0]), t + self.standing(releases, alone, int(self.until[0]) + 1 - t)
+            drawn, end = int(self.due[0]), min(t + int(releases.due(alone)), int(self.until[0]) + 1)
         while drawn < end:
             arm = self.draw(releases, drawn, rng)
             if drawn == self.due[0]:
@@ -110,21 +112,9 @@ class SkippingThompson(NamedTuple):
             drawn = int(self.due[0])
         return alone, end - t
 
-    def standing(self, releases: Releases, arm: int, rounds: int) -> int:
-        """For how many of these rounds, if the arm is played, its release stands for certain: at least for one."""
-        low, high = 1, rounds
-        while low < high:
-            middle = high if high == rounds else low + (high - low + 1) // 2
-            same = releases.samples(arm, middle - 1) == self.counts[arm]
-            if same and releases.lowest(arm, middle - 1) >= self.means[arm]:
-                low = middle
-            else:
-                high = middle - 1
-        return low
-
-    def draw(self, releases: Releases, t: int, rng: Rng) -> int:
+    def draw(self, releases: Scheduled, t: int, rng: Rng) -> int:
         """The choice of round t. Where there is one contender, the round is due."""
-        arms, alone, confidence = self.thompson.arms, int(self.alone[0]), NOISE * positive_log(t)
+        alone, number, confidence = int(self.alone[0]), int(self.number[0]), NOISE * positive_log(t)
         best, largest, ahead = alone, -1.0, self.ahead[0] if t == self.due[0] else self.total[0]
         if alone < 0:
             if self.sures[0] > 0:
@@ -135,32 +125,32 @@ class SkippingThompson(NamedTuple):
         else:
             ahead -= self.own[0]
         place = 0
-        while place < self.number[0] if alone < 0 else largest < 0.0:
-            arm = int(self.contenders[place]) if alone < 0 else alone
+        while place < number if alone < 0 else largest < 0.0:
+            arm = int(self.order[place]) if alone < 0 else alone
             drawn = self.posterior(releases, arm, confidence, rng)
             if drawn > largest and (alone < 0 or drawn > self.cut[0]):
                 best, largest = arm, drawn
             place += 1
-        arm = 0
+        place, end = number, number + int(self.others[0])
         while ahead < self.total[0]:
-            while arm < arms and ahead >= self.rates[arm]:
-                ahead -= max(self.rates[arm], 0.0)
-                arm += 1
-            if arm == arms:
+            while place < end and ahead >= self.rates[self.order[place]]:
+                ahead -= self.rates[self.order[place]]
+                place += 1
+            if place == end:
                 break
+            arm = int(self.order[place])
             point = self.accepted(releases, arm, confidence, largest, rng)
             if point > largest:
                 best, largest = arm, point
-            arm, ahead = arm + 1, rng.standard_exponential()
+            place, ahead = place + 1, rng.standard_exponential()
         if largest > self.cut[0]:
             return best
-        for arm in range(arms):
-            if self.rates[arm] >= 0.0:
-                drawn = 1.0
-                while drawn > self.cut[0]:
-                    drawn = self.posterior(releases, arm, confidence, rng)
-                if drawn > largest:
-                    best, largest = arm, drawn
+        for place in range(number, end):
+            arm, drawn = int(self.order[place]), 1.0
+            while drawn > self.cut[0]:
+                drawn = self.posterior(releases, arm, confidence, rng)
+            if drawn > largest:
+                best, largest = arm, drawn
         return best
 
     def largest_of_sure(self, rng: Rng) -> tuple[int, float]:
@@ -169,16 +159,13 @@ class SkippingThompson(NamedTuple):
         A draw from Beta(n + 1, 1) is e^-E with E exponential at rate n + 1. The least of such E is exponential at the
         sum of the rates, and it is each arm's with a probability in proportion to the arm's rate.
         """
-        total = 0.0
-        for place in range(self.sures[0]):
-            total += self.counts[self.sure[place]] + 1.0
-        point, place = rng.random() * total, 0
+        point, place = rng.random() * self.weight[0], 0
         while place + 1 < self.sures[0] and point >= self.counts[self.sure[place]] + 1.0:
             point -= self.counts[self.sure[place]] + 1.0
             place += 1
-        return int(self.sure[place]), math.exp(-rng.standard_exponential() / total)
+        return int(self.sure[place]), math.exp(-rng.standard_exponential() / self.weight[0])
 
-    def accepted(self, releases: Releases, arm: int, confidence: float, least: float, rng: Rng) -> float:
+    def accepted(self, releases: Scheduled, arm: int, confidence: float, least: float, rng: Rng) -> float:
         """A point of the arm's tail, if it is above ``least`` and a draw from the posterior; -1 otherwise."""
         n, far = self.counts[arm], rng.standard_exponential()
         step = far / self.falls[arm]
@@ -189,7 +176,7 @@ class SkippingThompson(NamedTuple):
         density = log_beta_peak(n, raised) - beta_deficit(n, raised, point)
         return point if -rng.standard_exponential() <= density - (self.heights[arm] - far) else -1.0
 
-    def posterior(self, releases: Releases, arm: int, confidence: float, rng: Rng) -> float:
+    def posterior(self, releases: Scheduled, arm: int, confidence: float, rng: Rng) -> float:
         """A draw from the arm's posterior, as ``LazyThompson`` makes it."""
         n, raised = self.counts[arm], raised_mean(releases, arm, confidence)
         return rng.beta(raised * n + 1.0, (1.0 - raised) * n + 1.0)
@@ -206,7 +193,7 @@ class SkippingThompson(NamedTuple):
 
     # Looking ahead
 
-    def look(self, releases: Releases, t: int, rng: Rng) -> bool:
+    def look(self, releases: Scheduled, t: int, rng: Rng) -> bool:
         """Choose the cut and the contenders, and make the tails; False if an arm must be explored first."""
         arms, confidence = self.thompson.arms, NOISE * positive_log(t)
         self.until[0], self.when[0] = 0, 0
@@ -227,21 +214,32 @@ class SkippingThompson(NamedTuple):
                 self.place(arm, raised_mean(releases, arm, later))
                 self.rates[arm] = self.tail(arm, self.cut[0])
                 if self.rates[arm] < 0.0:
-                    self.contenders[self.number[0]] = arm
+                    self.order[self.number[0]] = arm
                     self.number[0] += 1
         if self.number[0] + self.sures[0] == 1:
             self.place(best, raised_mean(releases, best, confidence))
             self.best_cut(best)
-        self.total[0] = self.own[0]
+        self.total[0], self.others[0] = self.own[0], 0
         for arm in range(arms):
-            self.total[0] += max(self.rates[arm], 0.0)
+            if self.rates[arm] >= 0.0:
+                self.enlist(arm)
         self.wait(t, rng)
         return True
 
-    def first_cut(self, releases: Releases, confidence: float) -> int:
+    def enlist(self, arm: int) -> None:
+        """Put an arm with a tail in its place."""
+        first, place = int(self.number[0]), int(self.number[0] + self.others[0])
+        while place > first and self.rates[self.order[place - 1]] < self.rates[arm]:
+            self.order[place] = self.order[place - 1]
+            place -= 1
+        self.order[place] = arm
+        self.others[0] += 1
+        self.total[0] += self.rates[arm]
+
+    def first_cut(self, releases: Scheduled, confidence: float) -> int:
         """Choose a cut that the draws of one arm mostly exceed: that arm. List the arms whose raised mean is 1."""
-        best, total = 0, 0.0
-        self.cut[0], self.sures[0] = 0.0, 0
+        best = 0
+        self.cut[0], self.weight[0], self.sures[0] = 0.0, 0.0, 0
         for arm in range(self.thompson.arms):
             raised = raised_mean(releases, arm, confidence)
             self.rates[arm] = 0.0
@@ -249,11 +247,11 @@ class SkippingThompson(NamedTuple):
                 self.rates[arm] = -1.0
                 self.sure[self.sures[0]] = arm
                 self.sures[0] += 1
-                total += self.counts[arm] + 1.0
+                self.weight[0] += self.counts[arm] + 1.0
             elif raised - CUT * spread(self.counts[arm], raised) > self.cut[0]:
                 best, self.cut[0] = arm, raised - CUT * spread(self.counts[arm], raised)
-        if total > 0.0 and math.exp(-CUT / total) > self.cut[0]:
-            best, self.cut[0] = int(self.sure[0]), math.exp(-CUT / total)
+        if self.sures[0] > 0 and math.exp(-CUT / self.weight[0]) > self.cut[0]:
+            best, self.cut[0] = int(self.sure[0]), math.exp(-CUT / self.weight[0])
         return best
 
     def best_cut(self, alone: int) -> None:

@@ -101,6 +101,9 @@ class OneByOne(PassedOn, OneByOneFields[Inner]):
     def width(self, arm: int, confidence: float, ahead: int) -> float:
         return self.inner.width(arm, confidence, ahead)
 
+    def due(self: Any, arm: int) -> int:
+        return self.inner.due(arm)
+
     def misfit(self: Any, arm: int, mean: float) -> float:
         return self.inner.misfit(arm, mean)
 
