@@ -33,8 +33,8 @@ DEAR = 6.0  # a round with the only contender below the cut takes this many time
 DRIFT = 0.3  # the most by which the parameters of a posterior grow until the next look
 REACH = 0.25  # of t: the most rounds until the next look
 SAFE = 1e-9  # tails are larger by this share than they must be, for rounding
-FAR = 10**18  # rounds
-NEAR = 1 << 20  # rounds
+FAR = 10**18  # rounds: after every horizon
+NEAR = 1 << 20  # rounds: for longer waits the remainder is drawn anew, because a difference would have lost digits
 
 
 class SkippingThompson(NamedTuple):
@@ -187,7 +187,7 @@ class SkippingThompson(NamedTuple):
         if far < FAR * total:
             rounds = int(far / total)
         self.ahead[0] = max(far - rounds * total, 0.0)  # exponential, given that it is below the total
-        if rounds > NEAR:  # the difference has lost digits
+        if rounds > NEAR:
             self.ahead[0] = -math.log1p(rng.random() * math.expm1(-total))
         self.due[0] = t + rounds
 
