@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 
 import pytest
+from hypothesis import settings
 from scipy import stats
 
 from dpbandits.cli import main
@@ -18,6 +20,11 @@ FAILURE = 1e-9
 
 #: Seconds that all tests marked slow may take together, on two cores with nothing else to do.
 SLOW_BUDGET = 360
+
+# Seeds are fixed: Hypothesis tries the same examples in every run. HYPOTHESIS_PROFILE=explore tries others.
+settings.register_profile("fixed", derandomize=True)
+settings.register_profile("explore")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 Command = Callable[..., tuple[int, str, str]]
 Fit = Callable[[Iterable[int], Callable[[int], float]], bool]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpbandits.environments import PROBLEMS, Arms, Bernoulli, Levels, Mixed, parse_arms
-from dpbandits.environments.distributions import Beta, Choice, Coin, Normal, Uniform
+from dpbandits.environments.distributions import Beta, Choice, Coin, Distribution, Normal, Uniform
 from dpbandits.errors import InputError
 
 TWO = (Coin(0.9), Coin(0.6))
@@ -163,3 +163,17 @@ def test_a_range_clips_rewards_and_keeps_means_in_their_unit() -> None:
     rng = np.random.default_rng(0)
     assert {environment.draw(0, rng) for _ in range(50)} == {0.0, 1.0}
     assert all(0.0 <= environment.draw(1, rng) <= 1.0 for _ in range(50))
+
+
+@pytest.mark.parametrize("law", [Beta(1.0, 1.0), Beta(2.0, 3.0), Uniform(0.0, 1.0), Normal(0.5, 0.1)])
+@pytest.mark.parametrize("ends", [(0.0, 1.0 + 2.0**-52), (-(2.0**-60), 1.0), (0.0, 1.0 - 2.0**-53)])
+def test_a_range_that_ends_next_to_a_reward_is_integrated_without_a_warning(
+    law: Distribution, ends: tuple[float, float]
+) -> None:
+    assert law.clipped_mean(*ends) == pytest.approx(law.clipped_mean(0.0, 1.0), rel=1e-12)
+    assert law.sigmoid_mean(*ends) == pytest.approx(law.sigmoid_mean(0.0, 1.0), rel=1e-12)
+
+
+def test_in_a_narrow_range_a_reward_is_clipped_to_one_of_its_ends() -> None:
+    law = Beta(2.0, 3.0)
+    assert law.clipped_mean(0.5, 0.5 + 1e-13) == pytest.approx(law.above(0.5), rel=1e-9)

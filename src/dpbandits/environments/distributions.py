@@ -21,6 +21,7 @@ from dpbandits.types import Floats, Rng
 __all__ = ["DISTRIBUTIONS", "Beta", "Choice", "Coin", "Distribution", "Normal", "Uniform", "draw", "shortest"]
 
 BERNOULLI, BETA, UNIFORM, NORMAL, CHOICE = range(5)
+NARROW = 1e-12  # of its ends: a narrower interval is integrated by Gauss's rule
 
 
 def draw(code: int, first: float, second: float, values: Floats, start: int, size: int, rng: Rng) -> float:
@@ -54,8 +55,14 @@ def shortest(x: float) -> str:
 def _integral(function: Callable[[float], float], low: float, high: float, breaks: tuple[float, ...] = ()) -> float:
     from scipy.integrate import quad  # importing SciPy takes half a second, and most arms do not need it
 
+    def piece(a: float, b: float) -> float:
+        if b - a < NARROW * max(abs(a), abs(b)):  # too few numbers lie between them for quad
+            half, (nodes, weights) = 0.5 * (b - a), np.polynomial.legendre.leggauss(10)
+            return half * math.fsum(w * function(a + half * (1.0 + x)) for x, w in zip(nodes, weights, strict=True))
+        return float(quad(function, a, b, epsabs=1e-14, epsrel=1e-13)[0])
+
     inside = sorted({low, high, *(x for x in breaks if low < x < high)})
-    return math.fsum(quad(function, a, b, epsabs=1e-14, epsrel=1e-13)[0] for a, b in pairwise(inside))
+    return math.fsum(piece(a, b) for a, b in pairwise(inside))
 
 
 @dataclass(frozen=True)
