@@ -120,7 +120,7 @@ class ExactLikelihood(BatchLikelihood):
 
     def misfit(self, arm: int, mean: float) -> float:
         total = 0.0
-        for batch in range(self.batches[arm]):
+        for batch in range(self.entries(arm)):
             total -= log_likelihood(self.sums[arm, batch], self.sizes[arm, batch], mean, self.epsilon)
         return total
 
@@ -194,7 +194,7 @@ class UpperLikelihood(BatchLikelihood):
     def below(self, arm: int, mean: float) -> float:
         """The misfit of the batches that are too low for this mean."""
         total = 0.0
-        for batch in range(self.batches[arm]):
+        for batch in range(self.entries(arm)):
             n = self.sizes[arm, batch]
             total += n * d_eps(min(self.sums[arm, batch] / n, mean), mean, self.epsilon)
         return total

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import dpbandits as dp
-from dpbandits.curators import Batch, RunningSum, WeightedLaplace, interval
+from dpbandits.curators import Batch, Interval, RunningSum, WeightedLaplace, interval
 from dpbandits.curators.intervals import interval_of_any_stint, noise, of_rewards, spread
 from dpbandits.environments import Arms, Levels
 from dpbandits.errors import InputError
@@ -71,6 +73,35 @@ def test_more_rewards_and_less_noise_make_it_narrower() -> None:
     assert width(1000, 1.0, 0.01) > width(1000, 1.0, 0.1)
     lemma_3 = 2.0 * (np.log(3.0 / 0.05) / (1000 * 0.1) + np.sqrt(np.log(3.0 / 0.05) / 2000))
     assert width(1000, 0.1) < lemma_3  # Azize & Basu 2022, at the same confidence; both sides, 3/2 delta each
+
+
+def test_a_mean_with_one_noise_is_known_better_at_each_further_release() -> None:
+    """DP-UCB-INT: no width is larger than the one before. A comparison of rounded scales would find half of them so."""
+    curator = Interval.start(1, epsilon=1.0, delta=math.exp(-10), v=1.1, schedule="y")
+    widths = []
+    for n in range(20_000, 24_000):
+        curator.counts[0], curator.means[0] = n, 0.5
+        low, high = interval(curator, 0)
+        widths.append(high - low)
+    assert widths[0] < 1.0
+    assert all(later <= earlier for earlier, later in itertools.pairwise(widths))
+
+
+def test_every_batch_has_a_noise_also_where_there_is_no_room_for_its_sum() -> None:
+    """Many pauses make more batches than there are entries. If the noises of the last entry counted as one, 0.3 of
+    these intervals would miss; with probability below 1e-6 more than the bound do, if 0.05 of them may."""
+    rng, missed = np.random.default_rng(0), 0
+    for _ in range(RUNS):
+        curator = RunningSum.start(1, epsilon=0.1, most=20)
+        for _ in range(600):
+            for reward in rng.random(2) < 0.5:
+                curator.add(0, float(reward), 0.0, rng)
+            curator.close(0, rng)
+        low, high = interval(curator, 0, 0.05)
+        missed += not low <= 0.5 <= high
+    assert curator.batches[0] == 600
+    assert curator.sizes[0].sum() == curator.counts[0] == 1200
+    assert missed <= binom.isf(1e-6, RUNS, 0.05)
 
 
 def test_released_means_beyond_the_range_are_no_error() -> None:
@@ -185,5 +216,5 @@ def test_the_noise_is_bounded(scales: list[float]) -> None:
     """Each of 4000 sums exceeds the bound with probability at most 0.1; by Hoeffding more than 0.1 + 0.051 of them do
     with probability below exp(-2 * 4000 * 0.0026) < 1e-9."""
     sums = np.random.default_rng(1).laplace(0.0, scales, (4000, len(scales))).sum(1)
-    bound = noise(sum(scale * scale for scale in scales), max(scales), 0.1)
+    bound = noise(len(scales), sum(scale * scale for scale in scales), max(scales), 0.1)
     assert np.mean(np.abs(sums) > bound) < 0.151

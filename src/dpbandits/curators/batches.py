@@ -22,7 +22,7 @@ class BatchesFields(NamedTuple):
     raw_counts: Integers  # (arms,): of the open stint
     raw_sums: Floats  # (arms,)
     counts: Integers  # (arms,): rewards in all closed stints
-    batches: Integers  # (arms,): closed stints
+    batches: Integers  # (arms,): closed stints; each has added one noise
     sizes: Integers  # (arms, most): rewards in each
     sums: Floats  # (arms, most): the noisy sum of each
 
@@ -31,8 +31,8 @@ class Batches(ByStint, BatchesFields):
     """The common part of both curators: the noisy sum of each closed stint is released once, and kept.
 
     Every reward is in one stint, and changes its sum by at most 1. So noise of scale 1/epsilon makes all releases
-    together epsilon-private. If an arm has more than ``most`` stints, the sums of the further ones are added to the
-    last entry.
+    together epsilon-private. If an arm has more than ``most`` stints, as after many pauses, the sums of the further
+    ones are added to the last entry.
     """
 
     __slots__ = ()
@@ -50,21 +50,22 @@ class Batches(ByStint, BatchesFields):
     def close(self, arm: int, rng: Rng) -> None:
         n, most = self.raw_counts[arm], self.sizes.shape[1]
         noisy = laplace(self.raw_sums[arm], 1.0, self.epsilon, rng)
-        if self.batches[arm] < most:
-            self.sums[arm, self.batches[arm]] = noisy
-            self.sizes[arm, self.batches[arm]] = n
-            self.batches[arm] += 1
-        else:
-            self.sums[arm, most - 1] += noisy
-            self.sizes[arm, most - 1] += n
+        entry = min(self.batches[arm], most - 1)
+        self.sums[arm, entry] += noisy
+        self.sizes[arm, entry] += n
+        self.batches[arm] += 1
         self.counts[arm] += n
         self.raw_counts[arm] = 0
         self.raw_sums[arm] = 0.0
 
+    def entries(self, arm: int) -> int:
+        """How many entries are in use."""
+        return min(self.batches[arm], self.sizes.shape[1])
+
     def average(self, arm: int) -> float:
         """The sum of all noisy sums, divided by the rewards in them."""
         total = 0.0
-        for batch in range(self.batches[arm]):
+        for batch in range(self.entries(arm)):
             total += self.sums[arm, batch]
         return total / self.counts[arm]
 
@@ -100,7 +101,8 @@ class BatchLikelihood(MostLikely, Batches):
 
     Up to a saddle-point approximation, minus the log-likelihood of a noisy sum S of n rewards is n d_eps(S/n, mean),
     with S/n not clipped. Their sum over the batches is convex in the mean. The slope of each is bounded, so a batch
-    with a large noise moves the estimate little, and small noisy batches count little beside large ones.
+    with a large noise moves the estimate little, and small noisy batches count little beside large ones. An entry that
+    holds several batches is treated like one with a single noise.
 
     >>> curator, rng = BatchLikelihood.start(2, epsilon=1e6), np.random.default_rng(0)
     >>> for reward in (1.0, 0.0):
@@ -119,7 +121,7 @@ class BatchLikelihood(MostLikely, Batches):
     def score(self, arm: int, mean: float) -> tuple[float, float]:
         """The first and second derivative of the misfit."""
         slope, bend = 0.0, 0.0
-        for batch in range(self.batches[arm]):
+        for batch in range(self.entries(arm)):
             n = self.sizes[arm, batch]
             first, second = d_eps_slope(self.sums[arm, batch] / n, mean, self.epsilon)
             slope += n * first
@@ -128,7 +130,7 @@ class BatchLikelihood(MostLikely, Batches):
 
     def misfit(self, arm: int, mean: float) -> float:
         total = 0.0
-        for batch in range(self.batches[arm]):
+        for batch in range(self.entries(arm)):
             n = self.sizes[arm, batch]
             total += n * d_eps(self.sums[arm, batch] / n, mean, self.epsilon)
         return total

@@ -103,15 +103,15 @@ def spread(variance: float, missed: float) -> float:
     return math.sqrt(2.0 * (variance + 0.25) * math.log(math.sqrt(4.0 * variance + 1.0) / missed))
 
 
-def noise(squares: float, largest: float, missed: float) -> float:
-    """What a sum of Laplace noises deviates by; of their scales, the sum of squares and the largest.
+def noise(count: int, squares: float, largest: float, missed: float) -> float:
+    """What a sum of ``count`` Laplace noises deviates by; of their scales, the sum of squares and the largest.
 
     Chan, Shi & Song 2011, Corollary 2.9; a single noise has its own law.
 
-    >>> round(noise(1.0, 1.0, 0.025), 2), round(noise(100.0, 1.0, 0.025), 1)  # one of scale 1, and a hundred
+    >>> round(noise(1, 1.0, 1.0, 0.025), 2), round(noise(100, 100.0, 1.0, 0.025), 1)  # one of scale 1, and a hundred
     (3.69, 59.2)
     """
-    if squares == largest * largest:
+    if count == 1:
         return largest * math.log(1.0 / missed)
     odds = math.log(2.0 / missed)
     return max(math.sqrt(squares), largest * math.sqrt(odds)) * math.sqrt(8.0 * odds)
@@ -154,22 +154,23 @@ def _(curator: Plain, arm: int, beta: float) -> tuple[float, float]:
 
 @found.register
 def _(curator: Interval, arm: int, beta: float) -> tuple[float, float]:
+    """The last release, with one noise."""
     n = float(curator.counts[arm])
-    return _at_any_time(curator, arm, n, n**curator.v, n ** (0.5 * curator.v), beta)
+    return _at_any_time(curator, arm, n, (1, n**curator.v, n ** (0.5 * curator.v)), beta)
 
 
 @found.register
 def _(curator: Tree, arm: int, beta: float) -> tuple[float, float]:
     """One noise for each open node: as many as n has ones in binary."""
     n, scale = int(curator.counts[arm]), curator.depth / curator.epsilon
-    return _at_any_time(curator, arm, n, n.bit_count() * scale * scale, scale, beta)
+    return _at_any_time(curator, arm, n, (n.bit_count(), n.bit_count() * scale * scale, scale), beta)
 
 
 @found.register
 def _(curator: HeterogeneousLaplace, arm: int, beta: float) -> tuple[float, float]:
     """Each response has a noise of scale 1/level, and levels are at least ``epsilon_min``."""
-    n, squares = float(curator.counts[arm]), float(curator.variances[arm])
-    return _at_any_time(curator, arm, n, squares, 1.0 / curator.epsilon_min, beta)
+    n, squares = int(curator.counts[arm]), float(curator.variances[arm])
+    return _at_any_time(curator, arm, n, (n, squares, 1.0 / curator.epsilon_min), beta)
 
 
 @found.register
@@ -232,9 +233,15 @@ def _counted(curator: Hybrid, arm: int, items: int, beta: float) -> tuple[float,
     return _around(curator.mean(arm), math.sqrt(math.log(2.0 / share) / (2.0 * n)) + drawn / n)
 
 
-def _at_any_time(curator: Any, arm: int, n: float, squares: float, largest: float, beta: float) -> tuple[float, float]:
-    """Around a mean of n rewards: half of beta is for the sample, half for the noise of all releases, by their n."""
-    width = (spread(n / 4.0, beta / 2.0) + noise(squares, largest, beta / (2.0 * n * (n + 1.0)))) / n
+def _at_any_time(
+    curator: Any, arm: int, n: float, noises: tuple[int, float, float], beta: float
+) -> tuple[float, float]:
+    """Around a mean of n rewards: half of beta is for the sample, half for the noise of all releases, by their n.
+
+    ``noises`` are those of the mean, as ``noise`` takes them: their number, and of their scales the sum of squares and
+    the largest.
+    """
+    width = (spread(n / 4.0, beta / 2.0) + noise(*noises, beta / (2.0 * n * (n + 1.0)))) / n
     return _around(curator.mean(arm), width)
 
 

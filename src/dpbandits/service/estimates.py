@@ -121,16 +121,16 @@ def _of_held_out(experiment: Experiment, groups: list[tuple[float, int, float]])
     ``groups`` has the level, the number and the sum of the responses. A bit, and a response of the piecewise mechanism,
     has no other error than its own chance.
     """
-    weight, total, variance, squares, largest = 0.0, 0.0, 0.0, 0.0, 0.0
+    count, weight, total, variance, squares, largest = 0, 0.0, 0.0, 0.0, 0.0, 0.0
     for level, n, summed in groups:
         law = _law(experiment.mechanism, level)
         each = law.weight
-        weight += n * each
+        count, weight = count + n, weight + n * each
         total += n * each * (summed / (n * experiment.steps) - law.offset) / law.slope
         variance += n * (each * law.reach) ** 2 / 4.0
         squares, largest = squares + n * (each * law.noise) ** 2, max(largest, each * law.noise)
     if largest:
-        half = spread(variance, MISSED / 2.0) + noise(squares, largest, MISSED / 2.0)
+        half = spread(variance, MISSED / 2.0) + noise(count, squares, largest, MISSED / 2.0)
     else:
         half = spread(variance, MISSED)
     mean = total / weight
