@@ -12,7 +12,7 @@ from dpbandits.agents import UCB, Doubling
 from dpbandits.agents.skip_ahead import SkippingUCB
 from dpbandits.curators import Batch, Hybrid
 from dpbandits.errors import InputError
-from dpbandits.parts import arrays, copied, freeze, in_plain_python, rebuilt, thaw
+from dpbandits.parts import arrays, copied, every_field, freeze, in_plain_python, nested, rebuilt, thaw
 from dpbandits.policies import lookup
 from dpbandits.types import Bools, Floats, Integers
 
@@ -44,6 +44,14 @@ def test_arrays_are_found_inside_parts_and_nothing_else_is() -> None:
     skipping = SkippingUCB.start(UCB.start(2))
     assert "ucb" not in [name for name, _ in arrays(skipping)]
     assert [name for name, _ in arrays(Doubling.start(2, skipping))][-1] == "pulls"
+
+
+def test_every_field_is_found_with_the_part_that_has_it() -> None:
+    part = outer()
+    found = [(type(owner).__name__, name) for owner, name, _ in every_field(part)]
+    own = [("Outer", "inner"), ("Inner", "scale"), ("Inner", "counts"), ("Outer", "table"), ("Outer", "flags")]
+    assert found == own
+    assert [type(one) for one in nested(part)] == [Outer, Inner]
 
 
 def test_a_copy_has_memory_of_its_own_and_the_same_parameters() -> None:

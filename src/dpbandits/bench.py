@@ -5,15 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpbandits.agents import skip_ahead
+from dpbandits.benchmark.problems import VARIANTS
 from dpbandits.curators.rounds import OneByOne, one_by_one
-from dpbandits.environments import Arms, Bernoulli, Mixed, parse_levels
+from dpbandits.environments import AnyLevels, Arms, Bernoulli, Mixed, parse_levels
 from dpbandits.errors import MissingExtraError
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import SimulationCost
@@ -26,8 +27,10 @@ from dpbandits.types import Floats, Rng
 ARMS = "@ren2020-bernoulli"
 CLICKS = "0.036,0.03,0.03,0.03,0.03"
 LEVELS = parse_levels("choice(0,0.2,1,2,100)")
+SPREAD_LEVELS = parse_levels("normal(1,1)")  # no two users have the same level
 MANY_LEVELS = 24  # of users, from 1/4 to 6
-SKIPPING = ("ucb1", "ldp-ucb-b")  # one for each curator that draws in bulk
+SKIPPING = ("ucb1", "ldp-ucb-b")  # UCB1 without privacy, and on private bits
+DELAYED = ("ldp-ucb-b", "adap-ucb")  # one whose every response changes its release, and one with whole stints
 
 
 class Row(NamedTuple):
@@ -90,7 +93,8 @@ def measure(*, quick: bool = False, progress: Callable[[int, int], None] | None 
         *(lambda name=name: _stints(name, horizon) for name in _costing("stint")),
         *(lambda name=name: _divergences(name, 10**4 if quick else 10**5) for name in _costing("divergence")),
         *(lambda pair=pair: _beside(pair[0], pair[1], horizon) for pair in _with_relatives()),
-        *(lambda name=name: _delayed(name, horizon // 100) for name in ("ldp-ucb-b", "adap-ucb")),
+        *(lambda one=one: _variant(one[0], one[1], horizon) for one in VARIANTS),
+        *(lambda name=name: _delayed(name, horizon // 100) for name in DELAYED),
         *(lambda name=name: _live(name, 500 if quick else 5000) for name in _local()),
         *(lambda name=name: _live(name, 500 if quick else 5000, MANY_LEVELS) for name in _with_levels()),
         lambda: _river(2_000 if quick else 20_000),
@@ -111,8 +115,8 @@ def _with_levels() -> list[str]:
     return [name for name in lookup.names() if lookup.traits(name).levels is not None]
 
 
-def _environment(name: str, arms: str) -> Bernoulli | Mixed:
-    return Arms.of(arms).environment(LEVELS if lookup.traits(name).levels else None)
+def _environment(name: str, arms: str, levels: AnyLevels = LEVELS) -> Bernoulli | Mixed:
+    return Arms.of(arms).environment(levels if lookup.traits(name).levels else None)
 
 
 def _seconds(
@@ -131,13 +135,22 @@ def _seconds(
     return times[1:]
 
 
-def _runs(name: str, horizon: int, *, plain: bool = False, arms: str = ARMS, runs: int = 3) -> list[float]:
+def _runs(
+    name: str,
+    horizon: int,
+    *,
+    plain: bool = False,
+    arms: str = ARMS,
+    runs: int = 3,
+    levels: AnyLevels = LEVELS,
+    options: Mapping[str, Any] | None = None,
+) -> list[float]:
     """Seconds of each run: as in ``simulate``, or (``plain``) with every arm's index computed in every round."""
-    environment = _environment(name, arms)
+    environment = _environment(name, arms, levels)
     count = environment.means.size
 
     def parts() -> tuple[Any, Any]:
-        policy = lookup.sample(name, arms=count, horizon=horizon)
+        policy = lookup.sample(name, arms=count, horizon=horizon, **options or {})
         if plain:
             return OneByOne(policy.curator), policy.agent
         return policy.curator, skip_ahead(policy.agent, policy.curator)
@@ -219,6 +232,21 @@ def _beside(name: str, relative: str, horizon: int) -> Iterator[Row]:
     for what, arms, rounds, runs in [("", ARMS, horizon // 10, 3)] if slow else cases:
         ratio = sum(_runs(name, rounds, arms=arms, runs=runs)) / sum(_runs(relative, rounds, arms=arms, runs=runs))
         yield Row(f"{name}, {what}T={rounds:.0e}: time over that of {relative}", f"{ratio:.2f}", "<= 2", ratio <= 2.0)
+    if lookup.traits(name).levels is not None:
+        for what, arms in (("", ARMS), ("click rates, ", CLICKS)):
+            both = [
+                sum(_runs(one, horizon // 10, arms=arms, runs=10, levels=SPREAD_LEVELS)) for one in (name, relative)
+            ]
+            case = f"{name}, {what}levels {SPREAD_LEVELS}, T={horizon // 10:.0e}: time over that of {relative}"
+            yield Row(case, f"{both[0] / both[1]:.2f}", "<= 2", both[0] <= 2.0 * both[1])
+
+
+def _variant(name: str, options: Mapping[str, Any], horizon: int) -> Iterator[Row]:
+    """A policy with options that change how it is simulated, beside itself without them."""
+    ratio = sum(_runs(name, horizon, options=options)) / sum(_runs(name, horizon))
+    said = ", ".join(f"{option}={value}" for option, value in options.items())
+    case = f"{name} ({said}), T={horizon:.0e}: time over that without"
+    yield Row(case, f"{ratio:.2f}", "<= 2", ratio <= 2.0)
 
 
 def _delayed(name: str, horizon: int) -> Iterator[Row]:

@@ -8,12 +8,12 @@ arms, because earlier noise was drawn for another number of arms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpbandits.errors import InputError, check_choice
+from dpbandits.parts import arrays
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import Agent, Releases
 from dpbandits.types import Rng
@@ -109,14 +109,14 @@ def choosing_among(policy: Policy, numbers: tuple[int, ...]) -> Any:
     if len(numbers) < 2:
         raise InputError("arm", f"cannot be paused: at least 2 must be left, got {len(numbers)}")
     agent = policy.factory(**{**policy.settings, "arms": len(numbers)}).agent
-    for source, target in zip(_memory(policy), _arrays(agent), strict=True):
+    for source, (_, target) in zip(_memory(policy), arrays(agent), strict=True):
         target[...] = np.take(source.array, numbers, axis=source.axis)
     return SomeArms(agent, numbers)
 
 
 def keep(policy: Policy, among: SomeArms) -> None:
     """Put what an agent of some arms remembers into the policy's agent."""
-    for target, source in zip(_memory(policy), _arrays(among.agent), strict=True):
+    for target, (_, source) in zip(_memory(policy), arrays(among.agent), strict=True):
         assert target.axis is not None  # choosing_among has refused anything else
         place = (slice(None),) * target.axis + (list(among.numbers),)
         target.array[place] = source
@@ -128,7 +128,7 @@ def with_more_arms(policy: Policy) -> Policy:
         raise InputError("arms", f"cannot be added: the settings of {policy.name} depend on how many arms there are")
     grown = _one_more(policy).on_own_memory()
     for old, new in ((policy.agent, grown.agent), (policy.curator, grown.curator)):
-        for memory, target in zip(_by_arm(old, new, policy.arms) or [], _arrays(new), strict=True):
+        for memory, (_, target) in zip(_by_arm(old, new, policy.arms) or [], arrays(new), strict=True):
             if memory.axis is None:
                 target[...] = memory.array
             else:
@@ -142,14 +142,6 @@ def _one_more(policy: Policy) -> Policy:
 
 def _memory(policy: Policy) -> list[_Memory]:
     return _by_arm(policy.agent, _one_more(policy).agent, policy.arms) or []
-
-
-def _arrays(part: Any) -> Iterator[Any]:
-    for value in part:
-        if isinstance(value, np.ndarray):
-            yield value
-        elif hasattr(value, "_fields"):
-            yield from _arrays(value)
 
 
 def _by_arm(part: Any, grown: Any, arms: int) -> list[_Memory] | None:

@@ -37,7 +37,7 @@ import numpy as np
 from dpbandits.changing import SomeArms, choosing_among, keep, with_more_arms
 from dpbandits.curators.awaiting import awaiting
 from dpbandits.errors import InputError, check_choice
-from dpbandits.parts import copied, freeze, in_plain_python, thaw
+from dpbandits.parts import copied, every_field, freeze, in_plain_python, thaw
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import FOR_EVER, NO_LINE, Agent, Counting, Curator, Releases
 from dpbandits.types import Floats, Integers, Rng
@@ -382,10 +382,8 @@ def _check_memory(agent: Any, curator: Any, arms: int) -> None:
 
 
 def _check_arrays(part: Any, *, infinite: bool) -> None:
-    ours = type(part).__module__.startswith("dpbandits.")
-    for name, value in zip(part._fields, part, strict=True):
-        if hasattr(value, "_fields"):
-            _check_arrays(value, infinite=infinite)
-        elif isinstance(value, np.ndarray):
+    for owner, name, value in every_field(part):
+        if isinstance(value, np.ndarray):
+            ours = type(owner).__module__.startswith("dpbandits.")
             _check(name, not np.isnan(value).any() if infinite else bool(np.isfinite(value).all()))
             _check(name, not ours or value.dtype != np.int64 or bool((value >= 0).all()))

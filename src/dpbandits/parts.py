@@ -10,12 +10,34 @@ import numpy as np
 
 from dpbandits.errors import InputError
 
-__all__ = ["arrays", "copied", "freeze", "in_plain_python", "rebuilt", "thaw"]
+__all__ = ["arrays", "copied", "every_field", "freeze", "in_plain_python", "nested", "rebuilt", "thaw"]
 
 Part = TypeVar("Part")
 
 #: How numbers are written that JSON does not have. Some states were stored with null in the place of infinity.
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan, None: math.inf}
+
+
+def every_field(part: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Every field of a part and of the parts inside it: the part that has it, its name and its value.
+
+    The fields of a part inside come right after the field that holds it.
+    """
+    for name, value in zip(part._fields, part, strict=True):
+        yield part, name, value
+        if hasattr(value, "_fields"):
+            yield from every_field(value)
+
+
+def nested(part: Any) -> Iterator[Any]:
+    """A part, and the parts inside it.
+
+    >>> from dpbandits.agents import UCB, Doubling
+    >>> [type(one).__name__ for one in nested(Doubling.start(2, UCB.start(2)))]
+    ['Doubling', 'UCB']
+    """
+    yield part
+    yield from (value for _, _, value in every_field(part) if hasattr(value, "_fields"))
 
 
 def arrays(part: Any) -> Iterator[tuple[str, Any]]:
@@ -25,11 +47,7 @@ def arrays(part: Any) -> Iterator[tuple[str, Any]]:
     >>> [name for name, array in arrays(Doubling.start(2, UCB.start(2)))]
     ['pulls']
     """
-    for name, value in zip(part._fields, part, strict=True):
-        if isinstance(value, np.ndarray):
-            yield name, value
-        elif hasattr(value, "_fields"):
-            yield from arrays(value)
+    return ((name, value) for _, name, value in every_field(part) if isinstance(value, np.ndarray))
 
 
 def rebuilt(part: Part, place: Callable[[Any], Any]) -> Part:

@@ -8,7 +8,7 @@ plain Python and compiled, bit for bit, so they keep to scalar arithmetic, ``mat
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -228,12 +228,15 @@ class Curator(Releases, Protocol):
 class Agent(Protocol):
     """Chooses arms from what a curator has released, and from nothing else."""
 
-    def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
+    def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
         """(arm, stint, line): play ``arm`` in rounds t .. t+stint-1, as long as its released mean stays above ``line``.
 
         A stint is a commitment of the algorithm, or a proof that asking again would give the same answer. An agent that
         draws its choices may also draw how long the next one is repeated. Until the agent is asked again, no other arm
         is played.
+
+        Each agent says in its own signature what it asks of the curator: ``Releases``, or a protocol that adds releases
+        to it. So a type checker refuses an agent that asks for anything else, such as ``add``.
         """
 
 

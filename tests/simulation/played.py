@@ -24,8 +24,7 @@ def settings(policy: str) -> dict[str, Any]:
     factory = lookup.find(policy)
     private: dict[str, Any] = {"epsilon": 1.0} if "epsilon" in inspect.signature(factory).parameters else {}
     if lookup.traits(factory).levels is not None:
-        options = {"epsilon_min": 1.0} if "epsilon_min" in lookup.options(factory) else {}
-        private = {"levels": "choice(0,1,2)", "options": options}
+        private = {"levels": "choice(0,1,2)", "options": dict(lookup.traits(factory).sample)}
     return {"arms": "0.9,0.6,0.5", "horizon": 300, "runs": 2, "checkpoints": 20, "workers": 1, **private}
 
 

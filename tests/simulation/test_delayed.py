@@ -26,8 +26,7 @@ COINS, MIXED = "0.9,0.6,0.4", "uniform(0,1)+beta(4,1)+choice(0.1,0.4)"
 def settings_of(name: str, **more: Any) -> dict[str, Any]:
     given: dict[str, Any] = {"arms": COINS, "horizon": 1500, "checkpoints": 40, "seed": 5}
     if lookup.traits(name).levels is not None:
-        options = {"epsilon_min": 1.0} if "epsilon_min" in lookup.options(name) else {}
-        given |= {"levels": "choice(0,0.5,1,2)", "options": options}
+        given |= {"levels": "choice(0,0.5,1,2)", "options": dict(lookup.traits(name).sample)}
     elif lookup.takes(name, "epsilon"):
         given["epsilon"] = 1.0
     return {**given, **more}

@@ -7,14 +7,14 @@ They need more of a curator than other agents: ``LikelihoodUCB`` needs ``protoco
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from dpbandits.agents.exploring import first_unready
 from dpbandits.checks import not_negative
 from dpbandits.numerics import corrected, positive_log
-from dpbandits.protocols import MARGIN, NO_LINE, Likelihood
+from dpbandits.protocols import MARGIN, NO_LINE, Bounded, Likelihood
 from dpbandits.types import Floats, Rng
 
 
@@ -33,7 +33,7 @@ class LikelihoodUCB(NamedTuple):
         """A fresh agent."""
         return cls(arms)
 
-    def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
+    def act(self, releases: Bounded, t: int, rng: Rng) -> tuple[int, int, float]:
         confidence = positive_log(t)
         arm = first_unready(releases, self.arms, t, confidence)
         if arm < self.arms:
@@ -71,7 +71,7 @@ class LikelihoodIMED(NamedTuple):
         memory = np.zeros((5, arms))
         return cls(not_negative("correction", correction), *memory)
 
-    def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
+    def act(self, releases: Likelihood, t: int, rng: Rng) -> tuple[int, int, float]:
         arms = len(self.means)
         arm = first_unready(releases, arms, t, positive_log(t))
         return (arm if arm < arms else self.choice(releases)), 1, NO_LINE

@@ -60,7 +60,7 @@ class IMEDInStints:
 
     __slots__ = ()
 
-    def stint(self: Any, releases: Any) -> tuple[int, int, float]:
+    def stint(self: Any, releases: Releases) -> tuple[int, int, float]:
         """The arm, for how many rounds, and above which line."""
         arms = len(self.means)
         leader = self.leader(releases)
@@ -84,7 +84,7 @@ class IMEDInStints:
             rounds, line = self.exploring(releases, best, top, second - least)
         return (best, rounds, line) if line < self.means[best] else (best, 1, NO_LINE)
 
-    def leader(self: Any, releases: Any) -> int:
+    def leader(self: Any, releases: Releases) -> int:
         """Look at the arm that was played, and return the first arm with the largest mean."""
         arms, last = len(self.means), self.last[0]
         for arm in range(arms) if last < 0 else range(last, last + 1):
@@ -98,7 +98,7 @@ class IMEDInStints:
                 leader = arm
         return leader
 
-    def unready(self: Any, releases: Any, t: int, alpha: float) -> int:
+    def unready(self: Any, releases: Releases, t: int, alpha: float) -> int:
         """An arm that must be explored in round t; the number of arms if there is none. Most rounds need no look."""
         arms = len(self.means)
         if t <= self.until[0]:
@@ -110,7 +110,7 @@ class IMEDInStints:
             self.until[0] = t + rounds_ready(releases, arms, t, alpha)
         return arm
 
-    def stint_while_ready(self: Any, releases: Any, t: int, alpha: float) -> tuple[int, int, float]:
+    def stint_while_ready(self: Any, releases: Releases, t: int, alpha: float) -> tuple[int, int, float]:
         """``stint``, but only one round if an arm may have to be explored before the stint ends."""
         arm, rounds, line = self.stint(releases)
         self.last[0] = arm
@@ -137,7 +137,7 @@ class IMEDInStints:
             return -math.inf
         return max(self.penalties[arm] - self.slopes[arm] * max(self.tops[arm] - top, 0.0), 0.0) + self.logs[arm]
 
-    def index_at(self: Any, releases: Any, arm: int, top: float) -> float:
+    def index_at(self: Any, releases: Releases, arm: int, top: float) -> float:
         """The index of this arm when the largest mean is ``top``."""
         if self.tops[arm] != top:
             evidence = self.against(releases, arm, top) if self.means[arm] < top else 0.0
@@ -149,7 +149,7 @@ class IMEDInStints:
             self.tops[arm] = top if penalty < math.inf else -1.0
         return self.penalties[arm] + self.logs[arm]
 
-    def leading(self: Any, releases: Any, leader: int, lead: float) -> tuple[int, float]:
+    def leading(self: Any, releases: Releases, leader: int, lead: float) -> tuple[int, float]:
         """For how long to play the arm with the largest mean, and above which line; ``lead`` is how far it leads."""
         n, top, growth = self.counts[leader], self.means[leader], HALF * lead
         rounds = int(min(n * (math.expm1(growth) if growth > NEAR else growth), LONGEST))
@@ -162,7 +162,7 @@ class IMEDInStints:
                 line = max(line, self.reaching(releases, arm, own, top))
         return rounds, line + MARGIN
 
-    def reaching(self: Any, releases: Any, arm: int, own: float, top: float) -> float:
+    def reaching(self: Any, releases: Releases, arm: int, own: float, top: float) -> float:
         """While the largest mean is above this, the arm's index is at least ``own``; ``top`` where that is unknown."""
         mean, needed = self.means[arm], own + self.rounding(arm) - self.logs[arm]
         if needed <= 0.0:
@@ -175,7 +175,7 @@ class IMEDInStints:
             return top
         return max(mean, self.tops[arm] - (self.penalties[arm] - needed) / self.slopes[arm])
 
-    def exploring(self: Any, releases: Any, arm: int, top: float, lead: float) -> tuple[int, float]:
+    def exploring(self: Any, releases: Releases, arm: int, top: float, lead: float) -> tuple[int, float]:
         """For how long to play an arm with a smaller mean, and above which line."""
         evidence, correction = self.evidence[arm], self.imed.correction
         doubled = self.rise(releases, arm, top)
@@ -188,7 +188,7 @@ class IMEDInStints:
         most = evidence + corrected_room(evidence, correction, left)
         return rounds, self.lower(releases, arm, top, most, rounds) + MARGIN
 
-    def log_after(self: Any, releases: Any, arm: int, rounds: int) -> float:
+    def log_after(self: Any, releases: Releases, arm: int, rounds: int) -> float:
         """An upper bound on the logarithm of the arm's samples after this many rounds: near those of now, a tangent."""
         n, later = self.counts[arm], releases.samples(arm, rounds)
         return self.logs[arm] + (later - n) / n if later < (1.0 + NEAR) * n else positive_log(later)
@@ -276,7 +276,7 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
         """A fresh agent with the choices of ``likelihood``."""
         return cls(likelihood, np.array([-1]), np.array([0]), *np.zeros((8, len(likelihood.means))))
 
-    def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
+    def act(self, releases: Foreseeable, t: int, rng: Rng) -> tuple[int, int, float]:
         arm = self.unready(releases, t, 1.0)
         return (arm, 1, NO_LINE) if arm < len(self.means) else self.stint_while_ready(releases, t, 1.0)
 

@@ -16,7 +16,7 @@ the raised means only grow.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class SkippingThompson(NamedTuple):
         rounds, lists = np.zeros((10, 1), np.int64), np.zeros((2, arms), np.int64)
         return cls(thompson, *rounds, *lists, *np.zeros((7, arms)), *np.zeros((5, 1)))
 
-    def act(self, releases: Any, t: int, rng: Rng) -> tuple[int, int, float]:
+    def act(self, releases: Scheduled, t: int, rng: Rng) -> tuple[int, int, float]:
         last = int(self.last[0])
         known = self.first[0] <= t <= min(self.until[0], self.due[0]) and releases.mean(last) == self.means[last]
         known = known and releases.samples(last, 0) == self.counts[last]
@@ -248,8 +248,8 @@ class SkippingThompson(NamedTuple):
                 self.sure[self.sures[0]] = arm
                 self.sures[0] += 1
                 self.weight[0] += self.counts[arm] + 1.0
-            elif raised - CUT * spread(self.counts[arm], raised) > self.cut[0]:
-                best, self.cut[0] = arm, raised - CUT * spread(self.counts[arm], raised)
+            elif raised - CUT * posterior_deviation(self.counts[arm], raised) > self.cut[0]:
+                best, self.cut[0] = arm, raised - CUT * posterior_deviation(self.counts[arm], raised)
         if self.sures[0] > 0 and math.exp(-CUT / self.weight[0]) > self.cut[0]:
             best, self.cut[0] = int(self.sure[0]), math.exp(-CUT / self.weight[0])
         return best
@@ -259,7 +259,7 @@ class SkippingThompson(NamedTuple):
         first, chosen, least = self.cut[0], 0.0, math.inf
         self.alone[0] = alone
         for deviations in range(2, LOWEST):
-            cut = self.raised[alone] - deviations * spread(self.counts[alone], self.raised[alone])
+            cut = self.raised[alone] - deviations * posterior_deviation(self.counts[alone], self.raised[alone])
             time = self.tails(cut)
             if time < least:
                 chosen, least = cut, time
@@ -316,6 +316,6 @@ class SkippingThompson(NamedTuple):
         return -math.log1p(-points) if points < MOST else -1.0
 
 
-def spread(n: float, raised: float) -> float:
+def posterior_deviation(n: float, raised: float) -> float:
     """About the standard deviation of a posterior."""
     return math.sqrt(raised * (1.0 - raised) * n + 1.0) / n

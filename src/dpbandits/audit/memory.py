@@ -1,4 +1,9 @@
-"""The memory of a part as objects, so that it can hold symbols: checked, copied, compared and poisoned cell by cell."""
+"""The memory of a part as objects, so that it can hold symbols: checked, copied, compared and poisoned cell by cell.
+
+The fields are walked here, and not by ``dpbandits.parts``, because a subject may be made to deceive. Its class may
+change what its constructor is given, so a part is built again by ``tuple.__new__``, which runs no code of the class.
+And what is inside a raw part is raw here, whatever its own name is.
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import numpy as np
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.watch import beat
 from dpbandits.checks import fraction, positive
+from dpbandits.environments.numbers import real
 from dpbandits.errors import ChoiceError, InputError, check_choice
 from dpbandits.exact import SystemNoise
 from dpbandits.parts import arrays
@@ -23,6 +24,7 @@ __all__ = ["ARMS", "Subject", "claim_of", "for_arms", "same_part", "subject", "t
 
 Result = TypeVar("Result")
 ARMS = (2, 3, 5)  # for which policies are verified
+FEW_ROUNDS = 24  # of the plays that must not fail
 
 
 class Subject(NamedTuple):
@@ -35,7 +37,7 @@ class Subject(NamedTuple):
 def subject(
     policy: str | lookup.Factory | Policy,
     *,
-    epsilon: float | None = None,
+    epsilon: float | str | None = None,
     horizon: int,
     options: Mapping[str, Any] | None = None,
     rewards_per_user: int | None = None,
@@ -61,7 +63,7 @@ def subject(
         lambda: lookup.make(
             factory,
             arms=2,
-            epsilon=epsilon,
+            epsilon=None if epsilon is None else real("epsilon", epsilon),
             horizon=horizon,
             rewards_per_user=rewards_per_user,
             given={**given, **added},
@@ -88,14 +90,14 @@ def users_fault(what: str, call: Callable[[], Result]) -> Result:
         raise InputError("policy", f"{what}: {type(error).__name__}{': ' if text else ''}{text}") from error
 
 
-def try_out(policy: Policy, rounds: int) -> None:
-    """Play a policy on plain rewards and noise. A fault in its own code is one line."""
+def try_out(policy: Policy, rounds: int = FEW_ROUNDS) -> None:
+    """Play a policy for a few of these rounds on plain rewards and noise. A fault in its own code is one line."""
 
     def play() -> None:
         agent, curator = copy.deepcopy(policy.agent), copy.deepcopy(policy.curator)
         noise, choices = np.random.default_rng(5), np.random.default_rng(6)
         left, arm = 0, 0
-        for t in range(rounds):
+        for t in range(min(rounds, FEW_ROUNDS)):
             beat()
             if left == 0:
                 arm, left, _ = agent.act(curator, t + 1, choices)
@@ -152,8 +154,10 @@ def claim_of(policy: Policy, claim: float | None, delta: float | None) -> tuple[
     if promise.trust not in ("none", "local", "central"):
         raise InputError("policy", f"must trust none, local or central, got {promise.trust!r}")
     if claim is None:
-        claim = policy.settings.get("epsilon_min", 1.0) if promise.epsilon is None else promise.epsilon
-        if claim is None or math.isinf(claim):
+        claim = promise.epsilon
+        if claim is None:  # users have levels: of those whose responses are used, the least
+            claim = 1.0 if policy.threshold is None else policy.threshold
+        if math.isinf(claim):
             raise InputError("claim", f"is required, because {policy.name} promises nothing, got none")
     if delta is None:
         delta = promise.delta

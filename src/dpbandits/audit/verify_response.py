@@ -29,7 +29,6 @@ from dpbandits.privacy.users import of_response, of_reward
 
 __all__ = ["verify_response"]
 
-FEW_ROUNDS = 24  # of the plays that must not fail
 NOTHING = "nothing was proved"
 ROOM = "leave room for that, as truth_probability does"
 ALONE = "a response exceeds its share alone; what several of them lose together is not computed"
@@ -41,7 +40,7 @@ def verify_response(policy: Policy, claim: float, delta: float) -> Verdict:
     rewards = policy.rewards_per_user or 1
     claim_each = of_response(claim, delta, rewards) if delta and rewards > 1 else of_reward(claim, rewards)
     levels = [claim_each, 0.1 * claim_each, 5.0 * claim_each] if own else [claim_each]
-    try_out(policy, FEW_ROUNDS)
+    try_out(policy)
     verdict, pair = _verify_one(policy, levels, own, delta if rewards == 1 else 0.0)
     if rewards == 1:
         return verdict
@@ -60,7 +59,8 @@ def verify_response(policy: Policy, claim: float, delta: float) -> Verdict:
         domain = verdict.domain
     shown = None if worst is None else to_digits(worst)
     claimed = to_digits(rewards * verdict.claim) if own else claim
-    return dataclasses.replace(verdict, claim=claimed, delta=delta, epsilon=shown, domain=domain)
+    of_users = [to_digits(rewards * level) for level in verdict.levels]
+    return dataclasses.replace(verdict, claim=claimed, delta=delta, epsilon=shown, levels=of_users, domain=domain)
 
 
 def _flips(pair: Pair) -> bool:
@@ -72,6 +72,8 @@ def _flips(pair: Pair) -> bool:
 def _verify_one(policy: Policy, levels: list[float], own: bool, delta: float) -> tuple[Verdict, Pair | None]:
     """The worst case of one response at these levels, and where it was found."""
     base = Verdict(PROVED, policy.name, levels[0], delta, None, "exact", "response", None, "one response")
+    if own:
+        base = dataclasses.replace(base, levels=levels)
     try:
         changed, made = changed_names(policy), for_arms(policy)
         tried = [(one.curator, level) for one in made for level in levels]

@@ -83,7 +83,7 @@ UNBOUNDED = (
     Challenge("large", "normal(12,4)+4*normal(10,4)", "rewards far larger than 1", (0.0, 32.0)),
 )
 
-#: Options under which a policy is played once more, beside those of its trait ``practical``.
+#: Options under which a policy is played once more, beside those of its trait ``practical``: a choice of this set.
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (("dp-ucb-int", {"cover_noise": True}),)
 
 

@@ -15,6 +15,7 @@ from dpbandits.bounds.problem import LinearProblem, Problem
 from dpbandits.checks import fraction, known, nearest, positive
 from dpbandits.environments.numbers import number
 from dpbandits.errors import InputError
+from dpbandits.policies.policy import AUTO
 from dpbandits.privacy.guarantee import FROM_LOG, Guarantee
 
 __all__ = ["applicable", "evaluate", "for_policy", "read_options", "report", "theorem_named", "theorems"]
@@ -70,7 +71,7 @@ def evaluate(problem: Problem | LinearProblem, options: Mapping[str, Any] | None
 def read_options(texts: Mapping[str, str]) -> dict[str, Any]:
     """Options of theorems, parsed from text. Numeric options become floats.
 
-    ``epsilon_min=auto`` is left out, so that the theorem uses the V_L or V_B rule.
+    An option that a theorem chooses where it is not given, as ``epsilon_min`` by the V_L or V_B rule, may be ``auto``.
 
     >>> read_options({"alpha": "4", "schedule": "x", "epsilon_min": "auto"})
     {'alpha': 4.0, 'schedule': 'x'}
@@ -79,7 +80,7 @@ def read_options(texts: Mapping[str, str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name, text in texts.items():
         _check_option(name, takes)
-        if (name, text) == ("epsilon_min", "auto"):
+        if text == AUTO and takes[name].default is None:
             continue
         if "float" not in str(takes[name].annotation):
             given[name] = text

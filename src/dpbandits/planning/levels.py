@@ -66,13 +66,13 @@ def plan_levels(levels: str, kind: str | None = None) -> list[LevelCurve]:
 
 
 def without_threshold(kind: Mechanism) -> list[str]:
-    """The policies on these responses that have no ``epsilon_min``, because they discard nobody.
+    """The policies on these responses that have no threshold, because they discard nobody.
 
     >>> without_threshold("bernoulli"), without_threshold("laplace")
     (['heldp-glr-b', 'heldp-weighted-b'], ['heldp-weighted-l'])
     """
-    own = [name for name in lookup.names() if lookup.traits(name).levels == kind]
-    return [name for name in own if "epsilon_min" not in lookup.sample(name).settings]
+    every = {name: lookup.traits(name) for name in lookup.names()}
+    return [name for name, traits in every.items() if traits.levels == kind and traits.threshold is None]
 
 
 def draw_levels(curves: list[LevelCurve]) -> Figure:

@@ -45,7 +45,8 @@ def dp_klucb(arms: int, *, epsilon: float, ratio: float = 2.0, first: float | st
     SCHEDULE,
     cost="stint",
     short=FEW,
-    caution="in 0.03 to 5 % of the runs, by problem, early noise makes the best arm look bad for long (10^7 rounds)",
+    caution="in 0.03 to 5 % of runs of 10^7 rounds, depending on the problem, early noise makes the best arm look bad "
+    "for long",
 )
 def dp_imed(arms: int, *, epsilon: float, ratio: float = 2.0, first: float | str = TEN) -> Parts:
     """DP-IMED: IMED with the divergence under privacy, on one private sum for each growing batch, all kept.
@@ -71,6 +72,7 @@ def dp_imed(arms: int, *, epsilon: float, ratio: float = 2.0, first: float | str
     "it is new here; its theorem is on the limit of regret / log T, not on a horizon",
     cost="stint",
     short={**FEW, "correction": 0.0},
+    recommended=True,
 )
 def dp_glr_imed(
     arms: int, *, epsilon: float, ratio: float = 1.5, first: float | str = FOUR, correction: float = 1.5

@@ -12,11 +12,11 @@ SPLIT = (
     "epsilon is split between the two parts of the hybrid mechanism; as printed each gets all of it, "
     "which is 2 epsilon (as_printed=True does that, and says so)"
 )
+WIDTH = "; the tree's width counts its levels, floor(log2 n), where the paper writes log n"
+PRINTED = {"as_printed": True}
 
 
-@published(
-    PAPER, SPLIT + "; the tree's width counts its levels, floor(log2 n), where the paper writes log n", cost="counter"
-)
+@published(PAPER, SPLIT + WIDTH, cost="counter", overspends=PRINTED)
 def dp_ucb_bound(arms: int, *, epsilon: float, as_printed: bool = False) -> Parts:
     """DP-UCB-BOUND: UCB on a hybrid counter of each arm's rewards, with a bonus that covers the counter's noise.
 
@@ -35,7 +35,7 @@ def dp_ucb_bound(arms: int, *, epsilon: float, as_printed: bool = False) -> Part
     return Parts(UCB.start(arms, alpha=4.0), Hybrid.start(arms, epsilon_log=part, epsilon_tree=part))
 
 
-@published(PAPER, SPLIT, cost="arms")
+@published(PAPER, SPLIT, cost="arms", overspends=PRINTED)
 def dp_ucb(arms: int, *, epsilon: float, as_printed: bool = False) -> Parts:
     """DP-UCB: UCB1 on hybrid counters that are all fed at every round, with 0 for the arms that were not played.
 

@@ -6,16 +6,17 @@ from typing import Any
 
 from dpbandits.agents import UCB
 from dpbandits.curators import HeterogeneousBernoulli, HeterogeneousLaplace
-from dpbandits.policies.policy import Parts, published
+from dpbandits.policies.ldp_ucb import FORCED
+from dpbandits.policies.policy import AUTO, Parts, published
 
 PAPER = "Heterogeneous local differential privacy (HeLDP)"
-FORCED = "of several arms that must be explored, the one whose turn it is comes first (the paper says 'an arm')"
 UNSEEN = "of several arms without a response, the one whose turn it is comes first (the paper leaves ties open)"
 SUPPLEMENT = "; the paper's supplement with the details is not available"
 LEVELED: dict[str, Any] = {
     "cost": "noise",
+    "threshold": "epsilon_min",
     "sample": {"epsilon_min": 1.0},
-    "advised": lambda horizon: {"epsilon_min": "auto"},
+    "advised": lambda horizon: {"epsilon_min": AUTO},
 }
 LAPLACE, BITS = {**LEVELED, "levels": "laplace"}, {**LEVELED, "levels": "bernoulli"}
 

@@ -85,7 +85,7 @@ def ldp_ts_bs(arms: int, *, epsilon: float) -> Parts:
     return Parts(Thompson.start(arms), LocalBernoulli.start(arms, epsilon=epsilon, sigmoid=True))
 
 
-@published(IMED_PAPER, CORRECTED, cost="divergence", unbounded="ldp-imed-bs", relative="ldp-ucb-b")
+@published(IMED_PAPER, CORRECTED, cost="divergence", unbounded="ldp-imed-bs", relative="ldp-ucb-b", recommended=True)
 def ldp_imed_b(arms: int, *, epsilon: float, correction: float = CORRECTION) -> Parts:
     """LDP-IMED-B: every reward becomes one private bit, and IMED is played on the bits.
 

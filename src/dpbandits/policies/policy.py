@@ -17,7 +17,7 @@ from dpbandits.privacy.guarantee import SHOWS, Guarantee
 from dpbandits.privacy.users import delta_of_reward, for_users, of_response, of_reward
 from dpbandits.protocols import Agent, Curator
 
-__all__ = ["Mechanism", "Parts", "Policy", "SimulationCost", "Traits", "published"]
+__all__ = ["AUTO", "Mechanism", "Parts", "Policy", "SimulationCost", "Traits", "published"]
 
 P = ParamSpec("P")
 
@@ -35,8 +35,8 @@ USERS = {
     ),
 }
 
-#: Parameters that are privacy levels: with several rewards for each user they are the user's.
-LEVELS = ("epsilon", "epsilon_min")
+#: The value of a threshold that is chosen by the users' levels.
+AUTO = "auto"
 
 #: How a response is made private in the local model.
 Mechanism = Literal["laplace", "bernoulli"]
@@ -54,17 +54,20 @@ class Traits:
     differs: str = "nothing"  # from the print
     cost: SimulationCost = "arms"
     levels: Mechanism | None = None  # where each user has a level: how a response at that level is made private
+    threshold: str | None = None  # the option that is a least level, where responses of users below it are discarded
     any_reward: bool = False  # whether rewards may lie outside [0, 1]
     unbounded: str | Mapping[str, Any] = ""  # if they may not: another policy, or options of this one, that allow it
     sample: Mapping[str, Any] = field(default_factory=dict)  # values for required options, to try it out with
     short: Mapping[str, Any] = field(default_factory=dict)  # options for an audit of few rounds; as private as others
     tight: Mapping[str, Any] = field(default_factory=dict)  # options with which all of epsilon is spent
+    overspends: Mapping[str, Any] = field(default_factory=dict)  # options with which it promises more than epsilon
     in_turns: bool = False  # whether a simulation plays the arms of an epoch in turns: the agent says how many
     practical: Mapping[str, Any] = field(default_factory=dict)  # options that often lose less, outside the theorem
     caution: str = ""  # what goes badly wrong in a small share of the runs, and how often
     advised: Callable[[int], Mapping[str, Any]] | None = None  # options that a careful user sets, by the horizon
     stops: bool = False  # whether it stops when it knows the best arm; its option ``beta`` bounds how often it errs
     private: bool = True  # whether anything is promised; if so, ``rewards_per_user`` is one of its settings
+    recommended: bool = False  # whether it is the one to try first in its trust model: docs/papers/strongest.md
     relative: str = ""  # the nearest older policy, beside whose speed its own is measured
     title: str = ""  # as papers write it; empty: what its docstring begins with, before the colon
 
@@ -136,15 +139,27 @@ class Policy:
     def of_reward(self) -> dict[str, Any]:
         """The settings for one reward, from which the noise is made: those of a user, shared among their rewards."""
         users = {name: self.settings[name] for name in USERS if name in self.settings}
-        return _of_rewards({name: value for name, value in self.settings.items() if name not in USERS}, users)
+        asked = {name: value for name, value in self.settings.items() if name not in USERS}
+        return _of_rewards(asked, users, self.traits.threshold)
 
     @property
     def any_reward(self) -> bool:
         """Whether rewards may lie outside [0, 1]."""
         needed = self.traits.unbounded
-        if isinstance(needed, str):
-            return self.traits.any_reward
-        return all(self.settings[name] == value for name, value in needed.items())
+        return self.traits.any_reward if isinstance(needed, str) else self._has(needed)
+
+    @property
+    def threshold(self) -> float | None:
+        """The level below which users' responses are discarded; None where nobody's are."""
+        return None if self.traits.threshold is None else self.settings.get(self.traits.threshold)
+
+    @property
+    def overspends(self) -> bool:
+        """Whether it promises more than the epsilon that was asked for, as its declaration says of these options."""
+        return bool(self.traits.overspends) and self._has(self.traits.overspends)
+
+    def _has(self, options: Mapping[str, Any]) -> bool:
+        return all(self.settings.get(name) == value for name, value in options.items())
 
     def for_users(self, rewards_per_user: int, user_delta: float | None = None) -> Policy:
         """The same policy, whose promise is for users with at most this many rewards; each reward gets a share of it.
@@ -199,6 +214,7 @@ def published(
         own, name = inspect.signature(build), build.__name__.replace("_", "-")
         signature = own
         about = Traits(paper, differs, **{"title": _title(build), **traits})
+        _check_threshold(name, about, own)
         if about.private:
             signature = own.replace(parameters=[*own.parameters.values(), *USERS.values()])
 
@@ -209,7 +225,7 @@ def published(
             asked["arms"] = at_least("arms", asked["arms"], 2)
             users = _users(asked)
             settings = {key: value for key, value in asked.items() if key not in USERS}
-            given = inspect.BoundArguments(own, OrderedDict(_of_rewards(settings, users)))
+            given = inspect.BoundArguments(own, OrderedDict(_of_rewards(settings, users, about.threshold)))
             parts = _checked(name, build(*given.args, **given.kwargs))
             kept = {key: value for key, value in settings.items() if key not in parts.unused}
             made = Policy(name, {**kept, **users}, parts.agent, parts.curator, about, factory)
@@ -221,6 +237,17 @@ def published(
         return factory
 
     return decorate
+
+
+def _check_threshold(name: str, traits: Traits, signature: inspect.Signature) -> None:
+    """Refuse a threshold that is no option of the policy, or that has no levels to be compared with."""
+    if traits.threshold is None:
+        return
+    if traits.threshold not in signature.parameters:
+        hint = nearest(traits.threshold, signature.parameters)
+        raise InputError("threshold", f"must be an option of {name}, got '{traits.threshold}': {hint}")
+    if traits.levels is None:
+        raise InputError("threshold", f"is a trait of policies with levels, and {name} has none")
 
 
 def _checked(name: str, parts: Any) -> Parts:
@@ -270,7 +297,7 @@ def _users(asked: Mapping[str, Any]) -> dict[str, Any]:
     return users
 
 
-def _of_rewards(asked: dict[str, Any], users: Mapping[str, Any]) -> dict[str, Any]:
+def _of_rewards(asked: dict[str, Any], users: Mapping[str, Any], threshold: str | None) -> dict[str, Any]:
     """The settings for one reward, from those for a user with several."""
     if not users:
         return asked
@@ -278,8 +305,8 @@ def _of_rewards(asked: dict[str, Any], users: Mapping[str, Any]) -> dict[str, An
     if delta is not None and "epsilon" in asked:
         divided["epsilon"] = of_response(positive("epsilon", asked["epsilon"]), delta, rewards)
         return divided
-    for name in LEVELS:
-        if name in asked:
+    for name in ("epsilon", threshold):
+        if name is not None and name in asked:
             divided[name] = of_reward(positive(name, asked[name]), rewards)
     if "epsilon" in asked and "delta" in asked:
         divided["delta"] = delta_of_reward(asked["epsilon"], asked["delta"], rewards)

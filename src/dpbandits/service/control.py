@@ -19,7 +19,7 @@ from dpbandits.service import changes
 from dpbandits.service.books import LiveRun
 from dpbandits.service.describe import described
 from dpbandits.service.experiment import Settings, refuse_alike
-from dpbandits.service.planner import MOST_ROUNDS, STRONG
+from dpbandits.service.planner import MOST_ROUNDS
 from dpbandits.service.problems import Refusal
 from dpbandits.service.reading import ONE, Name, reading
 from dpbandits.service.reference import reference
@@ -184,9 +184,9 @@ def _policies() -> list[dict[str, Any]]:
             "paper": lookup.traits(name).paper,
             "epsilon": lookup.takes(name, "epsilon"),
             "levels": lookup.traits(name).levels is not None,
-            "least_level": lookup.takes(name, "epsilon_min"),
+            "least_level": lookup.traits(name).threshold is not None,
             "horizon": lookup.needs_horizon(name),
-            "strong": name in STRONG.values(),
+            "strong": lookup.traits(name).recommended,
             "caution": lookup.traits(name).caution,
         }
         for name in lookup.names()

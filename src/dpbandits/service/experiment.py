@@ -32,7 +32,7 @@ from dpbandits.exact import rational
 from dpbandits.numerics import on_grid, unit
 from dpbandits.parts import arrays
 from dpbandits.policies import lookup
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.policy import AUTO, Policy
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.service.keyring import Keyring
 from dpbandits.session import EXACT_NOISE
@@ -297,15 +297,15 @@ def _policy(asked: Settings, arms: int, levels: list[Fraction] | None, own: Coll
         raise InputError(
             "policy", f"'{asked.policy}' is not allowed: name your own policies in the server's setting own_policies"
         )
-    mechanism = lookup.traits(asked.policy).levels
-    options = dict(asked.options)
+    traits, options = lookup.traits(asked.policy), dict(asked.options)
+    mechanism, threshold = traits.levels, traits.threshold
     if mechanism is None and levels is not None:
         raise InputError("levels", f"is not a setting of {asked.policy}: one epsilon holds for all users")
     if mechanism is not None:
         if levels is None:
             raise InputError("levels", f"is required by {asked.policy}: the levels that users may have, got none")
-        if options.get("epsilon_min") == "auto":
-            options["epsilon_min"] = best_epsilon_min(Levels.of(float(level) for level in levels), mechanism)
+        if threshold is not None and options.get(threshold) == AUTO:
+            options[threshold] = best_epsilon_min(Levels.of(float(level) for level in levels), mechanism)
     if asked.horizon is not None and not lookup.takes(asked.policy, "horizon"):
         raise InputError("horizon", f"is not a setting of {asked.policy}, which plays on for ever, got {asked.horizon}")
     epsilon = None if asked.epsilon is None else float(rational("epsilon", asked.epsilon))
@@ -315,10 +315,10 @@ def _policy(asked: Settings, arms: int, levels: list[Fraction] | None, own: Coll
         if error.parameter != "horizon" or asked.horizon is not None:
             raise
         raise InputError("horizon", f"is required by {asked.policy}: the number of rounds, got none") from None
-    least = policy.settings.get("epsilon_min")
-    highest = float(max(levels or [Fraction(0)]))  # a float, as epsilon_min is: the float 0.1 is above 1/10
-    if least is not None and levels is not None and highest < least:
-        raise InputError("epsilon_min", f"must be a level that some users have, at most {highest:g}, got {least:g}")
+    least = policy.threshold
+    highest = float(max(levels or [Fraction(0)]))  # a float, as the threshold is: the float 0.1 is above 1/10
+    if threshold is not None and least is not None and highest < least:
+        raise InputError(threshold, f"must be a level that some users have, at most {highest:g}, got {least:g}")
     return policy
 
 

@@ -17,7 +17,7 @@ from dpbandits.exact import rational
 from dpbandits.planning.grid import Outcome, play, without_privacy
 from dpbandits.planning.question import Question, ask
 from dpbandits.policies import lookup
-from dpbandits.service.planner import LIMIT, STRONG
+from dpbandits.service.planner import LIMIT
 
 __all__ = ["answer"]
 
@@ -63,7 +63,7 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
     main = play(question, name, at, question.refuse, 1)
     trust = lookup.sample(name).guarantee.trust
     other = "central" if trust == "local" else "local"
-    rival = play(question, STRONG[other], at, question.refuse, 1) if private else None
+    rival = play(question, _recommended(other), at, question.refuse, 1) if private else None
     others = () if at is None else tuple((step, at * step) for step in STEPS)
     curve = [
         main if step == 1.0 else play(question, main.candidate, other_epsilon, question.refuse, 1)
@@ -87,6 +87,12 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
 
 def _levels(texts: list[str] | None) -> tuple[float, ...]:
     return tuple(0.0 if text == "0" else float(rational("levels", text)) for text in texts or ())
+
+
+def _recommended(trust: str) -> str:
+    """The policy to try first in a trust model, local or central."""
+    recommended = (name for name in lookup.names() if lookup.traits(name).recommended)
+    return next(name for name in recommended if lookup.sample(name).guarantee.trust == trust)
 
 
 def _shown(outcome: Outcome, question: Question) -> dict[str, Any]:

@@ -12,13 +12,11 @@ from typing import Any
 from dpbandits.errors import InputError
 from dpbandits.service.problems import Refusal
 
-__all__ = ["MOST_ROUNDS", "STRONG", "Planner"]
+__all__ = ["MOST_ROUNDS", "Planner"]
 
 LIMIT = 60.0  # seconds for an answer; on a new machine the policies are compiled first, and what is compiled is kept
 WAITING = 4  # requests that may wait for it
 MOST_ROUNDS = 10_000_000
-#: A strong policy of each trust model, to say what trust changes: docs/papers/strongest.md.
-STRONG = {"central": "dp-glr-imed", "local": "ldp-imed-b"}
 
 
 class Planner:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from dpbandits.display import shortened
 from dpbandits.errors import ChoiceError, InputError
+from dpbandits.parts import nested
 
 __all__ = ["misplayed", "refused"]
 
@@ -59,11 +59,8 @@ def misplayed(error: Exception, policy: str, parts: Any) -> Exception:
     return InputError("policy", f"{policy} cannot be played: {shortened(str(error), 120)}; {rule}")
 
 
-def _all(parts: Any) -> Iterator[Any]:
-    for part in parts:
-        if hasattr(part, "_fields"):
-            yield part
-            yield from _all(part)
+def _all(parts: Any) -> list[Any]:
+    return [one for part in parts if hasattr(part, "_fields") for one in nested(part)]
 
 
 def _by_compiler(error: Exception) -> bool:

@@ -19,22 +19,19 @@ from dpbandits.checks import at_least, fraction, known, nearest, positive, seed_
 from dpbandits.environments import AnyLevels, Arms, Bernoulli, Mixed
 from dpbandits.environments.delays import Delay, parse_delay
 from dpbandits.environments.levels import levels_of
-from dpbandits.environments.numbers import low_and_high, number
+from dpbandits.environments.numbers import low_and_high, number, share
 from dpbandits.errors import InputError
 from dpbandits.exact import rational
 from dpbandits.policies import lookup
-from dpbandits.policies.policy import USERS, Policy
+from dpbandits.policies.policy import AUTO, USERS, Policy
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.privacy.users import of_reward
 from dpbandits.types import Integers
 
-__all__ = ["ARM_ORDERS", "AUTO", "Setting", "Simulation", "settings"]
+__all__ = ["ARM_ORDERS", "Setting", "Simulation", "settings"]
 
 ARM_ORDERS = ("shuffled", "given")
 MOST_DELAYED = 10**8  # rounds in which responses may be on their way
-
-#: ``epsilon_min=auto``: the users' levels choose below which of them responses are discarded.
-AUTO = "auto"
 
 
 def _text(value: Any) -> str | None:
@@ -95,7 +92,7 @@ def _read_delay(value: Any) -> Delay | None:
 
 
 def _read_loss(value: Any) -> float:
-    return fraction("loss", _read_number("loss", value), zero=True)
+    return fraction("loss", share("loss", value) if isinstance(value, str) else value, zero=True)
 
 
 def _read_rewards_per_user(value: Any) -> int | None:
@@ -145,7 +142,10 @@ class Simulation:
     ]
     horizon: Annotated[int, Setting(_read_horizon, "Rounds of a run.", required=True)]
     epsilon: Annotated[
-        float | None, Setting(_read_epsilon, "Privacy level, where the policy has one for all.", form="E")
+        float | None,
+        Setting(
+            _read_epsilon, "Epsilon of every user. Policies with a level for each user take levels instead.", form="E"
+        ),
     ] = None
     options: Annotated[
         Mapping[str, Any], Setting(_read_options, "An option of the policy; repeatable.", dict, form="NAME=VALUE")
@@ -219,27 +219,30 @@ class Simulation:
         return made
 
     def _resolved(self) -> Self:
-        """With what follows from other settings: a delay of 0 where responses may be lost or late, and ``epsilon_min``.
+        """With what follows from other settings: a delay of 0 where responses may be lost or late, and the threshold.
 
-        ``epsilon_min=auto`` is where this population's responses cost least: the rule of the HeLDP paper.
+        A threshold of ``auto`` is where this population's responses cost least: the rule of the HeLDP paper.
         """
         if self.delay is None and (self.loss > 0.0 or self.window is not None):
             return replace(self, delay=parse_delay("constant(0)"))._resolved()
-        mechanism = lookup.traits(self.factory).levels
-        if self.options.get("epsilon_min") != AUTO or mechanism is None:
+        traits = lookup.traits(self.factory)
+        threshold, mechanism = traits.threshold, traits.levels
+        if threshold is None or mechanism is None or self.options.get(threshold) != AUTO:
             return self
         from dpbandits.bounds.levels import best_epsilon_min  # SciPy, which few runs need
 
         levels = self.levels_of_rewards
         if levels is None or self.levels is None:
-            raise InputError("levels", f"is required by epsilon_min={AUTO}, got none")
+            raise InputError("levels", f"is required by {threshold}={AUTO}, got none")
         best, rewards = best_epsilon_min(levels, mechanism), self.rewards_per_user or 1
         of_user = next((x for x in self.levels.thresholds() if of_reward(x, rewards) == best), best * rewards)
-        return replace(self, options={**self.options, "epsilon_min": of_user})
+        return replace(self, options={**self.options, threshold: of_user})
 
     def _check(self) -> None:
         """Refuse settings that contradict each other, before the first round is played."""
-        at_least("horizon", self.horizon, len(self.arms))
+        if self.horizon < len(self.arms):
+            each = f"one for each of the {len(self.arms)} arms"
+            raise InputError("horizon", f"must be at least {len(self.arms)} rounds, {each}, got {self.horizon}")
         self._check_levels()
         self._check_rewards()
         if self.delay is not None and self.horizon > MOST_DELAYED:
@@ -255,9 +258,9 @@ class Simulation:
             return
         if levels is None:
             raise InputError("levels", f"is required by {name}, got none")
-        least = self.policy.settings.get("epsilon_min")
-        if least is not None and levels.accepted(least) == 0.0:
-            raise InputError("epsilon_min", f"must be a level that some users have, of {levels}, got {least:g}")
+        threshold, least = self.policy.traits.threshold, self.policy.threshold
+        if threshold is not None and least is not None and levels.accepted(least) == 0.0:
+            raise InputError(threshold, f"must be a level that some users have, of {levels}, got {least:g}")
 
     def _check_rewards(self) -> None:
         """Rewards must lie in [0, 1], unless the policy takes any, or a range says how to get them there."""

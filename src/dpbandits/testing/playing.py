@@ -154,7 +154,6 @@ def reading_a_release_changes_nothing(case: Case) -> None:
 BAD: dict[str, tuple[object, ...]] = {
     "arms": (1, 0, -3),
     "epsilon": (0.0, -1.0, math.nan, math.inf),
-    "epsilon_min": (0.0, -1.0, math.nan, math.inf),
     "delta": (1.0, -0.1, math.nan),
     "alpha": (0.0, -1.0, math.nan, math.inf),
     "beta": (0.0, 1.0, math.nan),
@@ -168,8 +167,10 @@ BAD: dict[str, tuple[object, ...]] = {
 
 def bad_parameters_are_refused_by_name_and_value(case: Case) -> None:
     """A bad parameter is refused at the start, by one line with its name and its value."""
-    for name in filter(lambda name: lookup.takes(case.factory, name), BAD):
-        for value in BAD[name]:
+    threshold = lookup.traits(case.factory).threshold
+    bad = BAD if threshold is None else {**BAD, threshold: BAD["epsilon"]}
+    for name in filter(lambda name: lookup.takes(case.factory, name), bad):
+        for value in bad[name]:
             error = _refusal(case, name, value)
             assert error is not None, f"{name}={value} is accepted"
             assert error.parameter == name, f"'{error}' is said to be about {error.parameter}, not {name}"
@@ -199,15 +200,16 @@ def regret_is_below_the_bounds(case: Case) -> None:
 
 
 def on_proven_ground(case: Case, horizon: int, runs: int) -> Trace:
-    """The policy where theorems speak of it: any size of reward on normal ones, levels all at ``epsilon_min``."""
+    """The policy where theorems speak of it: any size of reward on normal ones, levels all at the threshold."""
     policy = case.policy()
+    level = 1.0 if policy.threshold is None else policy.threshold
     return simulate(
         case.factory,
         arms="normal(0.9,1)+normal(0.6,1)+normal(0.4,1)" if policy.any_reward else case.arms,
         horizon=horizon,
         epsilon=policy.settings.get("epsilon"),
         options={name: value for name, value in policy.options.items() if name != "epsilon"},
-        levels=None if policy.traits.levels is None else [policy.settings.get("epsilon_min", 1.0)],
+        levels=None if policy.traits.levels is None else [level],
         runs=runs,
         checkpoints=1,
         workers=2,

@@ -72,7 +72,10 @@ def _told(policy: Policy, curator: Any, t: int) -> str:
 
 
 def guarantee_is_complete(case: Case) -> None:
-    """The guarantee names trust, view, unit and conditions, and its epsilon is the one that was asked for."""
+    """The guarantee names trust, view, unit and conditions, and its epsilon is the one that was asked for.
+
+    It is larger with the options of which the policy's declaration says so.
+    """
     policy = case.policy()
     promise = policy.guarantee
     assert promise.trust in ("none", "local", "central")
@@ -81,7 +84,10 @@ def guarantee_is_complete(case: Case) -> None:
     assert promise.conditions
     assert policy.traits.paper
     assert policy.traits.differs
-    if "epsilon" in policy.settings and not policy.settings.get("as_printed"):
+    if policy.overspends:
+        assert promise.epsilon is not None
+        assert promise.epsilon > policy.settings["epsilon"], "the promise is not above the epsilon asked for"
+    elif "epsilon" in policy.settings:
         assert promise.epsilon == policy.settings["epsilon"], "the promise is not the epsilon asked for"
     assert 0 <= promise.delta < 1
 
