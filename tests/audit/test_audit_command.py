@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +31,38 @@ def test_an_exact_proof(audit: Audit) -> None:
     status, out, _ = audit("policy adap-ucb --epsilon 1 --exact")
     assert status == 0
     assert out.startswith("adap-ucb: proved for any number of stints of up to 64 rounds (24 with 5 arms)\n")
+
+
+def test_released_is_what_a_central_proof_is_about(audit: Audit) -> None:
+    for policy, released in (("adap-ucb", 1.0), ("dp-ucb", 1.0), ("private-ucb", 0.5)):
+        record = json.loads(audit(f"policy {policy} --epsilon 1 --exact --horizon 8 --json")[1])
+        assert (record["verdict"], record["released"]) == ("proved", released), policy
+        assert record["epsilon"] == released or record["view"] == "actions"
+    refuted = json.loads(audit("policy dp-ucb --epsilon 1 --option as_printed=true --claim 1 --exact --json")[1])
+    assert refuted["released"] is None
+
+
+def test_the_claim_of_users_with_levels_is_each_ones_own(audit: Audit) -> None:
+    status, out, _ = audit("policy heldp-glr-b --claim 0.5 --exact")
+    assert status == 0
+    assert "claim       each user's own epsilon, tried at 0.05, 0.5, 2.5\n" in out
+    assert "worst case  epsilon 0.5 for a user at 0.5 (exact, response)\n" in out
+    assert json.loads(audit("policy heldp-glr-b --claim 0.5 --exact --json")[1])["levels"] == [0.5, 0.05, 2.5]
+    assert json.loads(audit("policy ldp-ucb-b --epsilon 0.5 --exact --json")[1])["levels"] == []
+
+
+def test_a_policy_named_in_the_place_of_a_command(audit: Audit) -> None:
+    assert audit("AdaP-UCB --epsilon 1")[::2] == (2, "dpbandits: AdaP-UCB is a policy: say audit policy AdaP-UCB\n")
+    assert "No such command 'adap-ucv'" in audit("adap-ucv --epsilon 1")[2]
+
+
+def test_help_needs_no_scipy() -> None:
+    """It takes a second to import."""
+    code = "import sys; from dpbandits.cli import main; sys.argv = ['dpbandits', 'audit', 'policy', '--help']\n"
+    code += "try: main()\nexcept SystemExit: pass\nprint('scipy' in sys.modules, file=sys.stderr)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Usage: " in shown.stdout
+    assert shown.stderr == "False\n"
 
 
 def test_a_users_own_policy_that_draws_again_is_violated(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:

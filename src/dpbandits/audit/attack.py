@@ -47,7 +47,7 @@ class Aim(NamedTuple):
 def attack(
     policy: str | lookup.Factory | Policy,
     *,
-    epsilon: float | None = None,
+    epsilon: float | str | None = None,
     options: Mapping[str, Any] | None = None,
     rewards_per_user: int | None = None,
     horizon: int | None = None,

@@ -45,9 +45,12 @@ class Verdict:
     witness. ``refused``: nothing is known, and ``reason`` says why.
 
     ``epsilon`` is the worst case in the domain if the claim is proved, a lower bound on it if the claim is violated or
-    attacked (with this ``confidence``), and None if nothing is known. ``released`` is the worst case for an adversary
-    who sees every release; it is given if the view is actions. ``covered`` says for how many rounds a proof holds;
-    ``horizon`` is the rounds that ``epsilon`` was computed for, which are fewer if the view is actions.
+    attacked (with this ``confidence``), and None if nothing is known. ``released`` is what a proof in the central model
+    is about: the worst case for an adversary who sees every release. ``epsilon`` is the same number, unless the view is
+    actions. ``covered`` says for how many rounds a proof holds; ``horizon`` is the rounds that ``epsilon`` was computed
+    for, which are fewer if the view is actions. Where each user has a level of their own, the claim is this level:
+    ``levels`` are those that were tried, and ``claim`` is the one that ``epsilon`` belongs to. ``witness`` is where the
+    worst case was found; it refutes the claim if that is violated.
 
     >>> covered = "for up to 64 rounds"
     >>> print(Verdict("proved", "adap-ucb", 1.0, 0.0, 0.99, "exact", "actions", 8, "all rewards", covered=covered))
@@ -71,6 +74,7 @@ class Verdict:
     trials: int | None = None
     witness: dict[str, Any] = field(default_factory=dict)
     released: float | None = None
+    levels: list[float] = field(default_factory=list)  # of users, where each has their own
     settings: dict[str, Any] = field(default_factory=dict)  # of the policy
     seed: int | None = None
     reason: str = ""  # why there is no proof
@@ -110,12 +114,16 @@ class Verdict:
     def __str__(self) -> str:
         delta = f", delta {self.delta:.3g}" if self.delta else ""
         covered = f" {self.covered}" if self.covered and self.verdict in (PROVED, VACUOUS) else ""
-        lines = [f"{self.subject}: {self.verdict}{covered}", f"claim       epsilon {self.claim:g}{delta}"]
+        claim, user = f"epsilon {self.claim:g}", ""
+        if self.levels:
+            tried = ", ".join(f"{level:g}" for level in sorted(self.levels))
+            claim, user = f"each user's own epsilon, tried at {tried}", f" for a user at {self.claim:g}"
+        lines = [f"{self.subject}: {self.verdict}{covered}", f"claim       {claim}{delta}"]
         if self.epsilon is not None:
             what = "worst case" if self.verdict in (PROVED, VACUOUS) else "at least  "
             size = "infinite" if math.isinf(self.epsilon) else f"{self.epsilon:.6g}"
-            lines.append(f"{what}  epsilon {size} ({self.method}, {self.view})")
-        if self.released is not None:
+            lines.append(f"{what}  epsilon {size}{user} ({self.method}, {self.view})")
+        if self.released is not None and self.view == "actions":
             lines.append(f"releases    epsilon {self.released:.6g} for an adversary who sees every release")
         if self.confidence is not None:
             lines.append(f"confidence  {self.confidence:.6g} from {self.trials:,} trials, seed {self.seed}")

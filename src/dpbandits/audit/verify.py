@@ -45,7 +45,6 @@ ROUNDS = 64  # for which releases are verified, unless a horizon is given
 DELTA_ROUNDS = 2000  # the same for claims with a delta, unless a stint releases as a whole: other releases are rare
 MOST_ROUNDS = 20_000
 MOST_ARMS_ROUNDS = 24  # rounds with more than three arms
-FEW_ROUNDS = 24  # of the plays that must not fail
 LONGER = 40  # rounds of a shorter search in plays of many rounds
 SMALL = 1e-6  # relative: the actions' loss is computed on cells, in floating point
 
@@ -53,7 +52,7 @@ SMALL = 1e-6  # relative: the actions' loss is computed on cells, in floating po
 def verify(
     policy: str | lookup.Factory | Policy,
     *,
-    epsilon: float | None = None,
+    epsilon: float | str | None = None,
     options: Mapping[str, Any] | None = None,
     rewards_per_user: int | None = None,
     horizon: int | None = None,
@@ -128,7 +127,7 @@ def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: fl
         raise InputError("horizon", f"must be at most {most}, for which {policy.name} was made, got {rounds}")
     if rounds > MOST_ROUNDS:
         raise InputError("horizon", f"must be at most {MOST_ROUNDS} to verify releases, got {rounds}")
-    try_out(policy, min(rounds, FEW_ROUNDS))
+    try_out(policy, rounds)
     found = _proofs(policy, rounds)
     rewards = policy.rewards_per_user or 1
     delta_each = delta_of_reward(claim, delta, rewards)
@@ -148,9 +147,8 @@ def _verify_central(policy: Policy, horizon: int | None, claim: float, delta: fl
     )
     kept = worst <= claim * (1.0 + (ROUNDING if delta else SUMMING))
     if kept and not found.reason and all(proof.complete for _, proof in found.proofs):
-        if verdict.verdict == VACUOUS:
-            return dataclasses.replace(verdict, reason="the worst case is far below the claim: little is released")
-        return verdict
+        little = "the worst case is far below the claim: little is released" if verdict.verdict == VACUOUS else ""
+        return dataclasses.replace(verdict, released=verdict.epsilon, reason=little)
     if not kept:
         _, largest = max(found.proofs, key=lambda pair: _accounted(pair[1], delta_each))
         verdict = dataclasses.replace(verdict, reason=f"only epsilon {worst:.6g} can be shown: {largest.text}")
@@ -329,7 +327,6 @@ def _with_actions(verdict: Verdict, short: Policy, note: str, horizon: int | Non
         epsilon=to_digits(worst.epsilon),
         view="actions",
         horizon=rounds,
-        released=verdict.epsilon,
         witness={
             "rewards": _text(worst.rewards),
             "neighbour": _text(worst.neighbour),

@@ -24,7 +24,19 @@ class _Audit(click.Group):
         command = super().get_command(ctx, name)
         if command is None and ":" in name:
             return click.Command(name, params=_shared_options(), callback=_own(name), help=f"Audit {name}.")
+        if command is None and _is_policy(name):
+            raise click.UsageError(f"{name} is a policy: say audit policy {name}", ctx)
         return command
+
+
+def _is_policy(name: str) -> bool:
+    from dpbandits.policies import lookup
+
+    try:
+        lookup.find(name)
+    except InputError:
+        return False
+    return True
 
 
 @app.group(cls=_Audit)
@@ -38,9 +50,6 @@ def audit() -> None:
 
     Exit status 0: proved, vacuous, or not refuted. 1: violated, with a witness. 2: refused, with the reason.
     """
-    from dpbandits.audit import watch
-
-    watch.last_resort = _leave
 
 
 def _shared_options() -> list[click.Parameter]:
@@ -54,7 +63,12 @@ def _shared_options() -> list[click.Parameter]:
             type=Number(),
             help="The most rewards that a user gives: the promise is then for the whole user.",
         ),
-        click.Option(["--claim"], type=Number(), help="The epsilon to check.  [default: the guaranteed one]"),
+        click.Option(
+            ["--claim"],
+            type=Number(),
+            help="The epsilon to check. With heldp-* it is a user's own epsilon, which is tried with others.  "
+            "[default: the guaranteed one]",
+        ),
         click.Option(["--delta"], type=Number(), help="The delta to check.  [default: the guaranteed one]"),
         click.Option(["--exact"], is_flag=True, help="Prove the claim, or look for a witness against it."),
         click.Option(["--trials"], type=Number(), help="Trials of the guessing game.  [default: 200000]"),
@@ -81,7 +95,11 @@ def _audited(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("name")
 @_audited
 def policy(name: str, **given: Any) -> None:
-    """Check the guarantee of the policy NAME. The verdict names the numbers of arms."""
+    """Check the guarantee of the policy NAME.
+
+    There is no --arms: the verdict says which numbers of arms it is about.
+    """
+    _stop_at_need()
     _report(lambda: _policy(name, given), given["as_json"])
 
 
@@ -121,6 +139,7 @@ def _own(target: str) -> Callable[..., None]:
         from dpbandits.audit.subjects import users_fault
         from dpbandits.policies import lookup
 
+        _stop_at_need()
         with watch.watched():
             function = lookup.own(target)
         if users_fault("cannot be made", lambda: lookup.takes(function, "arms")):
@@ -173,14 +192,17 @@ def _refuse_trials(given: dict[str, Any]) -> None:
 
 
 def _epsilon(given: dict[str, Any]) -> float | None:
-    """Epsilon as a number. Curators also accept a fraction, such as 1/3."""
+    """Epsilon as a number."""
     from dpbandits.environments.numbers import number
-    from dpbandits.exact.rational import rational
 
-    text = given["epsilon"]
-    if text is None:
-        return None
-    return float(rational("epsilon", text)) if "/" in text else number("epsilon", text)
+    return None if given["epsilon"] is None else number("epsilon", given["epsilon"])
+
+
+def _stop_at_need() -> None:
+    """Let the process end if the code under audit cannot be stopped otherwise."""
+    from dpbandits.audit import watch
+
+    watch.last_resort = _leave
 
 
 def _leave(text: str) -> None:
