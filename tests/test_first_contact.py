@@ -278,7 +278,7 @@ def test_plan_takes_what_simulate_takes() -> None:
 def test_which_banner_won() -> None:
     trace = dp.simulate("imed", arms={"calm": 0.2, "question": 0.3, "shout": 0.9}, horizon=2000, runs=20)
     assert trace.best_arms == ("shout",)
-    assert f"the best arm is shout, found in {trace.found} of 20 runs" in repr(trace)
+    assert f"the best arm is shout, played most in {trace.found} of 20 runs" in repr(trace)
     assert trace.found >= 19
     record = trace.to_json()
     assert record["names"] == ["calm", "question", "shout"]
@@ -305,7 +305,7 @@ def test_names_survive_the_file(tmp_path: Path) -> None:
 
 def test_several_best_arms_are_all_named() -> None:
     trace = dp.simulate("ucb1", arms={"a": 0.9, "b": 0.9, "c": 0.1}, **COMMON)
-    assert "the best arms are a, b, found in 2 of 2 runs; they got" in repr(trace)
+    assert "the best arms are a, b, played most in 2 of 2 runs; they got" in repr(trace)
     assert trace.to_json()["final"]["best_arm"] == ["a", "b"]
 
 

@@ -352,3 +352,30 @@ def test_a_decimal_is_refused_by_name(value: str) -> None:
     for use in (lambda e: policies.adap_ucb(arms=2, epsilon=e), lambda e: dp.Session("adap-ucb", arms=2, epsilon=e)):
         with pytest.raises(InputError, match=rf"epsilon must be .*got (Decimal\('|){re.escape(value)}"):
             use(Decimal(value))
+
+
+def test_what_is_a_folder_is_called_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a folder, not a file"):
+        dp.simulate("ucb1", arms=f"replay({tmp_path})", horizon=10)
+
+
+def test_an_epsilon_that_needs_too_long_a_batch_is_refused_by_its_own_name() -> None:
+    for name in ("dp-klucb", "dp-imed", "dp-glr-imed", "dp-tt", "adap-tt"):
+        with pytest.raises(InputError, match=r"^epsilon must be larger: the first batch would have over 2\^53 rewards"):
+            dp.simulate(name, arms=[0.9, 0.6], epsilon=1e-300, horizon=10)
+
+
+def test_a_trace_is_saved_as_parquet_alone(tmp_path: Path) -> None:
+    trace = dp.simulate("ucb1", arms=[0.9, 0.6], horizon=10, runs=2)
+    for name in ("x.csv", "x.foo", "x"):
+        with pytest.raises(InputError, match=r"must end in \.parquet"):
+            trace.save(tmp_path / name)
+
+
+def test_epsilon_may_be_a_text_in_an_audit() -> None:
+    assert dp.audit.verify("ldp-ucb-b", epsilon="1/2").claim == 0.5
+
+
+def test_an_unknown_text_for_gamma_names_the_known_one() -> None:
+    with pytest.raises(InputError, match=r"gamma must be in \(0, 1\), or t\^-4, got 'foo'"):
+        dp.simulate("private-ucb", arms=[0.9, 0.6], epsilon=1, horizon=10, gamma="foo")

@@ -131,6 +131,8 @@ BAD = {  # a command: what its message must hold
     "UCB1 --delay constant(x)": "delay must be a number, got 'x'",
     "UCB1 --loss 1": "loss must be in [0, 1), got 1.0",
     "UCB1 --window 0": "window must be positive and finite, got 0.0",
+    "UCB1 --loss x": "loss must be a number, or one in percent such as 10%, got 'x'",
+    "UCB1 --loss 200%": "loss must be in [0, 1), got 2.0",
     "UCB1 --seed -1": "seed must be a whole number of at least 0, got -1.0",
     "simulate ucb1 --arms 0.9,0.8 --horizon 1e9 --delay constant(3)": "horizon must be at most 1e+08 with a delay",
     "simulate nowhere:policy --arms 0.9,0.8 --horizon 100": "policy must be a name or module:function, got 'nowhere:",

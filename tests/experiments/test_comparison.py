@@ -149,8 +149,8 @@ def test_every_setting_of_a_simulation_can_stand_in_the_file(tmp_path: Path) -> 
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    for missing in (tmp_path / "none.toml", tmp_path):
-        with pytest.raises(InputError, match="no such file"):
+    for missing, why in ((tmp_path / "none.toml", "no such file"), (tmp_path, "is a folder, not a file")):
+        with pytest.raises(InputError, match=why):
             read_comparison(missing)
 
 
@@ -234,7 +234,7 @@ def test_data_and_report_hold_pulls_by_name(tmp_path: Path) -> None:
     assert last.pulls_shout.tolist() == found["ucb1"].pulls[:, -1, 1].tolist()
     page = (tmp_path / "o/report.html").read_text()
     assert "the best arm is shout" in page
-    assert "shout, found in 3 of 3" in page
+    assert "shout, played most in 3 of 3" in page
     assert "calm" in page
 
 
@@ -286,7 +286,7 @@ def test_policies_are_compared_in_one_call() -> None:
     assert np.array_equal(found["adap-ucb, ε = 1"].pulls, direct.pulls)
     text = repr(found)
     assert len(text.splitlines()) == 4
-    assert "shout, found in 3 of 3" in text
+    assert "shout, played most in 3 of 3" in text
     assert "<svg" in found._repr_html_()
     assert found.best() == "ucb1"
 

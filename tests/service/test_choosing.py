@@ -34,8 +34,8 @@ def experiment_of(name: str, **settings: Any) -> Experiment:
         asked["levels"] = ["1"]
     elif lookup.takes(name, "epsilon"):
         asked["epsilon"] = "1"
-    if lookup.takes(name, "epsilon_min"):
-        asked["options"] = {"epsilon_min": "auto"}
+    if lookup.traits(name).threshold is not None:
+        asked["options"] = {lookup.traits(name).threshold: "auto"}
     if lookup.needs_horizon(name):
         asked["horizon"] = 10_000
     return Experiment(1, Settings.model_validate(asked))

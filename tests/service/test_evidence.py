@@ -208,3 +208,11 @@ def test_the_interval_of_an_estimate_holds_where_stints_close_early() -> None:
         ends = interval_of_any_stint(state.curator, arm, 0.05, state.version)
         assert low <= ends[0] <= ends[1] <= high
         assert high - low > np.diff(interval(state.curator, arm, 0.05))[0]
+
+
+def test_an_interval_does_not_leave_the_range_of_the_reward_unless_its_mean_does() -> None:
+    for seed in range(20):
+        experiment, state, _ = played("adap-ucb", (0.9, 0.1), 2, seed=seed)
+        for said in filter(None, (estimate(experiment, state, arm) for arm in range(2))):
+            low, high = said["interval"]
+            assert min(0.0, said["mean"]) <= low <= said["mean"] <= high <= max(1.0, said["mean"])

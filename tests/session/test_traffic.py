@@ -422,7 +422,7 @@ def test_a_policy_that_needs_a_horizon_says_so() -> None:
         policies.adap_moss(arms=4, epsilon=1)  # type: ignore[call-arg]
     assert str(caught.value) == "horizon is required by adap-moss: how many rounds it will be played, got none"
     rows = {row["name"]: row for row in lookup.overview()}
-    assert rows["adap-moss"]["options"]["horizon"] == "horizon (required)"
+    assert rows["adap-moss"]["options"]["horizon"] == "required"
     assert "horizon" not in rows["adap-ucb"]["options"]
 
 

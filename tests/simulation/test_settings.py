@@ -253,7 +253,7 @@ def test_what_is_required_is_asked_for_by_name(missing: str) -> None:
     ("given", "message"),
     [
         ({"horizon": 1}, "horizon must be a whole number of at least 2, got 1"),
-        ({"arms": [0.1] * 5, "horizon": 3}, "horizon must be a whole number of at least 5, got 3"),
+        ({"arms": [0.1] * 5, "horizon": 3}, "horizon must be at least 5 rounds, one for each of the 5 arms, got 3"),
         ({"horizon": 10.5}, "horizon must be a whole number of at least 2, got 10.5"),
         ({"horizon": True}, "horizon must be a whole number of at least 2, got True"),
         ({"epsilon": 1}, "epsilon is not a parameter of ucb1 (it is not private), got 1"),

@@ -43,10 +43,18 @@ def policies(as_json: bool) -> None:
     print_table(
         ["policy", "paper", "trust", "guarantee", "options"],
         [
-            [row["name"], row["paper"], row["trust"], row["guarantee"], ", ".join(row["options"].values())]
+            [row["name"], row["paper"], row["trust"], row["guarantee"], ", ".join(map(_option, row["options"].items()))]
             for row in rows
         ],
     )
+
+
+def _option(option: tuple[str, Any]) -> str:
+    """An option with its default."""
+    name, default = option
+    if default == "required":
+        return f"{name} (required)"
+    return f"{name}={default:g}" if isinstance(default, float) else f"{name}={default}"
 
 
 @app.command(cls=SimulationCommand)
@@ -148,7 +156,7 @@ def _summary(trace: Trace) -> None:
     echo(f"regret      {_regret(trace, final)}")
     if trace.runs > 1:
         echo(f"tail        {trace.tail}")
-    found = f"found in {trace.found} of {plural(trace.runs, 'run')}"
+    found = f"played most in {trace.found} of {plural(trace.runs, 'run')}"
     best = f"{shortened(', '.join(trace.best_arms), 60)}, {found}; " if trace.simulation.arms.named else ""
     echo(f"best arm    {best}{100 * final['best_arm_fraction']:.2f} % of rounds")
     if trace.stops is not None:

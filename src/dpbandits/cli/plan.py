@@ -39,7 +39,7 @@ out_option = click.option(
     default="any",
     show_default=True,
     metavar="central|local|any",
-    help="Whether a trusted server sees the rewards.",
+    help="Which policies to compare: with a trusted server, without, or both.",
 )
 @click.option("--epsilon", metavar="E", help="One value, a list 0.1,1 or a range 0.1:10.  [default: 0.05 to 10]")
 @click.option("--curve", is_flag=True, help="With one epsilon: play multiples of it too.")

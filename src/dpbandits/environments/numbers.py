@@ -22,6 +22,19 @@ def number(name: str, text: str) -> float:
         raise InputError(name, f"must be a number, got '{text.strip()}'") from None
 
 
+def share(name: str, text: str) -> float:
+    """A number that may be written in percent.
+
+    >>> share("loss", "10%"), share("loss", "0.1")
+    (0.1, 0.1)
+    """
+    text = text.strip()
+    try:
+        return number(name, text[:-1]) / 100.0 if text.endswith("%") else number(name, text)
+    except InputError:
+        raise InputError(name, f"must be a number, or one in percent such as 10%, got '{text}'") from None
+
+
 def real(name: str, value: Any) -> float:
     """A number, Python's or NumPy's, or its text.
 

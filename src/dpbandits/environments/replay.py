@@ -90,7 +90,7 @@ def read_log(source: Any) -> Log:
     path = str(source)
     file = Path(path)
     if not file.is_file():
-        raise InputError("arms", f": no file '{path}'")
+        raise InputError("arms", f": '{path}' is a folder, not a file" if file.is_dir() else f": no file '{path}'")
     return _collected(path, _parquet(file) if file.suffix == ".parquet" else _csv(file))
 
 

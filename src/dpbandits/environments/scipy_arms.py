@@ -63,4 +63,4 @@ def _from_new(given: Any) -> Distribution:
 
 def _unknown(name: str) -> InputError:
     sample = f"dp.arms.choice({name}(...).rvs(10_000)), a sample of it"
-    return InputError("arms", f": of scipy's distributions {KNOWN} are known, got another {name}: use {sample}")
+    return InputError("arms", f": of scipy's distributions {KNOWN} are known, got {name}: use {sample}")

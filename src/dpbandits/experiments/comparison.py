@@ -50,7 +50,7 @@ class _File:
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_file():
-            raise InputError(str(path), ": no such file")
+            raise InputError(str(path), ": is a folder, not a file" if path.is_dir() else ": no such file")
         try:
             self.text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
@@ -209,9 +209,9 @@ def compare(
     ``watch`` is called with the progress, and ``answered`` with the traces, before figures are drawn.
 
     >>> compare(["ucb1", "adap-ucb"], arms={"red": 0.9, "green": 0.6}, horizon=1000, epsilon=1, runs=5)
-    policy           mean regret  95 % quantile  largest regret  disasters  best arm              privacy
-    ucb1             20.6 ± 2.1   26.7           28.2            0 %        red, found in 5 of 5  not private
-    adap-ucb, ε = 1  76.8         76.8           76.8            0 %        red, found in 5 of 5  central, epsilon 1
+    policy           mean regret  95 % quantile  largest regret  disasters  best arm                    privacy
+    ucb1             20.6 ± 2.1   26.7           28.2            0 %        red, played most in 5 of 5  not private
+    adap-ucb, ε = 1  76.8         76.8           76.8            0 %        red, played most in 5 of 5  central, ...
     """
     if isinstance(what, PathLike) or (isinstance(what, str) and "arms" not in given):
         if given:

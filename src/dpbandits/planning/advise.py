@@ -7,7 +7,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from dpbandits.checks import at_least, nearest
+from dpbandits.checks import nearest, workers_of
 from dpbandits.errors import InputError
 from dpbandits.planning.grid import Outcome, enough_runs, play, play_all, without_privacy
 from dpbandits.planning.knowing import know
@@ -27,7 +27,7 @@ def plan(arms: object, *, progress: Counted | None = None, workers: int | None =
     >>> found.best(1.0, "central").policy, found.best(1.0, "local").policy, found.free.policy
     ('adap-klucb', 'ldp-ucb-b', 'imed')
     """
-    threads = None if workers is None else at_least("workers", workers, 1)
+    threads = None if workers is None else workers_of(workers)
     allowed = list(inspect.signature(ask).parameters)[1:]
     for name in given:
         if name not in allowed:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpbandits.checks import at_least, fraction, known, positive, seed_of
 from dpbandits.environments import Arms, Levels
-from dpbandits.environments.numbers import number, real
+from dpbandits.environments.numbers import number, real, share
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.simulation.settings import settings
@@ -139,8 +139,8 @@ def ask(
     epsilons, one = _epsilons(epsilon, curve)
     several = [policies] if isinstance(policies, str) or not isinstance(policies, Iterable) else policies
     chosen = tuple(lookup.written(lookup.find(name)) for name in several)
-    share = _share("refuse", refuse)
-    if not 0 <= share < 1:
+    refused = share("refuse", str(refuse))
+    if not 0 <= refused < 1:
         raise InputError("refuse", f"must be at least 0% and below 100%, got {refuse}")
     return Question(
         read,
@@ -149,7 +149,7 @@ def ask(
         epsilons,
         one,
         None if budget is None else _budget(budget, max(means) * rounds),
-        Fraction(share).limit_denominator(100),
+        Fraction(refused).limit_denominator(100),
         None if traffic is None else float(traffic),
         chosen,
         at_least("runs", runs, 2),
@@ -157,7 +157,7 @@ def ask(
         None if reward_range is None else settings()["reward_range"].read(reward_range),
         unit,
         settings()["rewards_per_user"].read(rewards_per_user),
-        fraction("confidence", _share("confidence", confidence)),
+        fraction("confidence", share("confidence", str(confidence))),
     )
 
 
@@ -182,7 +182,8 @@ def _arms(arms: object, best: float | None, gap: float | None) -> Arms:
         return Arms.of(arms)
     count = at_least("arms", int(text), 2)
     if best is None or gap is None:
-        raise InputError("best" if best is None else "gap", "is required by a number of arms, got none")
+        missing = "best" if best is None else "gap"
+        raise InputError(missing, f"is required where arms is a number ({count}), got none")
     if not 0 < best <= 1:
         raise InputError("best", f"must be a mean in (0, 1], got {best:g}")
     if not 0 < gap <= best:
@@ -211,7 +212,7 @@ def _epsilons(epsilon: str | float | Sequence[float] | None, curve: bool) -> tup
     if ":" in text:
         ends = [positive("epsilon", number("epsilon", part)) for part in text.split(":")]
         if len(ends) != 2 or not ends[0] < ends[1]:
-            raise InputError("epsilon", f"must be one, a list E,E or a range LOW:HIGH, got '{text}'")
+            raise InputError("epsilon", f"must be one, a list E,E or a range LOW:HIGH with LOW < HIGH, got '{text}'")
         low, high = ends
         inside = np.geomspace(low, high, POINTS)[1:-1]
         return (low, *(float(f"{x:.3g}") for x in inside), high), None
@@ -222,13 +223,8 @@ def _epsilons(epsilon: str | float | Sequence[float] | None, curve: bool) -> tup
     return tuple(listed), None
 
 
-def _share(name: str, value: str | float) -> float:
-    text = str(value).strip()
-    return number(name, text[:-1]) / 100.0 if text.endswith("%") else number(name, text)
-
-
 def _budget(budget: str | float, best: float) -> float:
-    value = _share("budget", budget)
+    value = share("budget", str(budget))
     positive("budget", value)
     if not str(budget).strip().endswith("%"):
         return value

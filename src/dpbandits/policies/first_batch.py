@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from dpbandits.checks import at_least
+from dpbandits.checks import MAX_EXACT_INT, at_least
+from dpbandits.errors import InputError
 
 __all__ = ["first_batch"]
 
@@ -15,4 +16,8 @@ def first_batch(first: float | str, rule: str, length: float) -> int:
     >>> first_batch(3, "10/epsilon", 2.5), first_batch("10/epsilon", "10/epsilon", 2.5)
     (3, 3)
     """
-    return math.ceil(length) if first == rule else at_least("first", first, 1)  # type: ignore[arg-type]
+    if first != rule:
+        return at_least("first", first, 1)  # type: ignore[arg-type]
+    if length > MAX_EXACT_INT:
+        raise InputError("epsilon", "must be larger: the first batch would have over 2^53 rewards")
+    return math.ceil(length)

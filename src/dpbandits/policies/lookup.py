@@ -33,6 +33,8 @@ __all__ = [
 
 Factory = Callable[..., Policy]
 
+REQUIRED = "required"  # in the place of a default
+
 #: Parameters that have a place of their own in every call; all others are options.
 COMMON = ("arms", "epsilon", "horizon", "rewards_per_user", "user_delta")
 
@@ -237,8 +239,8 @@ def overview() -> list[dict[str, Any]]:
                 "paper": policy.traits.paper,
                 "trust": policy.guarantee.trust,
                 "guarantee": _in_words(policy),
-                "options": {option: _with_default(parameter) for option, parameter in options(name).items()}
-                | ({"horizon": "horizon (required)"} if needs_horizon(name) else {}),
+                "options": {option: _default(parameter) for option, parameter in options(name).items()}
+                | ({"horizon": REQUIRED} if needs_horizon(name) else {}),
                 "differs": policy.traits.differs,
             }
         )
@@ -253,8 +255,5 @@ def _in_words(policy: Policy) -> str:
     return "(epsilon, delta)" if policy.guarantee.delta > 0 else "pure epsilon"
 
 
-def _with_default(parameter: inspect.Parameter) -> str:
-    if parameter.default is inspect.Parameter.empty:
-        return f"{parameter.name} (required)"
-    default = parameter.default
-    return f"{parameter.name}={default:g}" if isinstance(default, float) else f"{parameter.name}={default}"
+def _default(parameter: inspect.Parameter) -> Any:
+    return REQUIRED if parameter.default is inspect.Parameter.empty else parameter.default

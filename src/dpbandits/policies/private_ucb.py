@@ -7,6 +7,7 @@ import math
 from dpbandits.agents import UCB
 from dpbandits.checks import at_least, flag, fraction, positive
 from dpbandits.curators import Tree
+from dpbandits.errors import InputError
 from dpbandits.policies.policy import Parts, published
 
 FOLLOWS_T = "t^-4"
@@ -38,7 +39,9 @@ def private_ucb(
     """
     horizon = at_least("horizon", horizon, 2)
     share = arms if flag("split_over_arms", split_over_arms) else 1
-    log_failure = None if gamma == FOLLOWS_T else math.log(1.0 / fraction("gamma", gamma))  # type: ignore[arg-type]
+    if isinstance(gamma, str) and gamma != FOLLOWS_T:
+        raise InputError("gamma", f"must be in (0, 1), or {FOLLOWS_T}, got {gamma!r:.80}")
+    log_failure = None if isinstance(gamma, str) else math.log(1.0 / fraction("gamma", gamma))
     curator = Tree.start(
         arms,
         epsilon=epsilon,

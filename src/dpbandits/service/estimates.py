@@ -48,7 +48,7 @@ def _estimated(experiment: Experiment, mean: float, ends: tuple[float, float] | 
     """
     low, high, of = unit_of(experiment)
     scale = high - low
-    both = None if ends is None else [min(ends[0], mean) - 1.0 / GRID, max(ends[1], mean) + 1.0 / GRID]
+    both = None if ends is None else [min(unit(ends[0] - 1.0 / GRID), mean), max(unit(ends[1] + 1.0 / GRID), mean)]
     said: dict[str, Any] = {
         "mean": low + scale * mean,
         "interval": None if both is None else [low + scale * end for end in both],

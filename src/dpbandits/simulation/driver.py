@@ -80,8 +80,8 @@ def simulate(
     >>> trace
     Trace: UCB1 on 0.9,0.6, 1,000 rounds, 10 runs, seed 0
       regret 22.2 ± 1.3 (standard error), at most 28.2
-      1 run in 20 loses more than 27.8 (at least 26.7 with 95 % confidence); 0 % of the runs lost more than 10 times ...
-      the best arm is red, found in 10 of 10 runs; it got 92.6 % of the rounds
+      95 % of the runs lose at most 27.8 (95 % interval 26.7 or more); 0 % of the runs lost more than 10 times the ...
+      the best arm is red, played most in 10 of 10 runs; it got 92.6 % of the rounds
       not private
     """
     given = locals()

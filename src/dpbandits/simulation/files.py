@@ -16,13 +16,12 @@ __all__ = ["FORMAT", "load", "save_trace"]
 
 FORMAT = 2
 METADATA = b"dpbandits"
-OTHER_FILES = (".csv", ".json", ".txt", ".tsv", ".xlsx", ".pickle", ".pkl", ".feather", ".h5")
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
     """Write a trace, with the settings, the seed and the version inside."""
     pyarrow, parquet = _arrow()
-    if Path(path).suffix.lower() in OTHER_FILES:
+    if Path(path).suffix.lower() != ".parquet":
         raise InputError("path", f"must end in .parquet, got '{path}': to_pandas() can be saved as anything else")
     record = {
         "format": FORMAT,

@@ -34,12 +34,12 @@ class Tail(NamedTuple):
         return {**self._asdict(), "share": SHARE, "disaster": f"more than {DISASTER:g} times the median"}
 
     def __str__(self) -> str:
-        interval = f"at least {amount(self.low)} with 95 % confidence"
+        interval = f"95 % interval {amount(self.low)} or more"
         if self.high is not None:
             interval = f"95 % interval {amount(self.low)} to {amount(self.high)}"
         return (
-            f"1 run in 20 loses more than {amount(self.quantile)} ({interval}); {share_of(self.disasters)} of the runs "
-            f"lost more than {DISASTER:g} times the median"
+            f"{100 * SHARE:g} % of the runs lose at most {amount(self.quantile)} ({interval}); "
+            f"{share_of(self.disasters)} of the runs lost more than {DISASTER:g} times the median"
         )
 
 
@@ -59,7 +59,7 @@ def tail_of(values: Floats) -> Tail:
     >>> tail.quantile, tail.low, tail.high, tail.disasters
     (950.05, 936.0, 964.0, 0.0)
     >>> str(tail_of(np.array([1.0] * 19 + [50.0])))
-    '1 run in 20 loses more than 3.45 (at least 1 with 95 % confidence); 5 % of the runs lost ...'
+    '95 % of the runs lose at most 3.45 (95 % interval 1 or more); 5 % of the runs lost ...'
     """
     from scipy.special import bdtrik
 

@@ -164,7 +164,7 @@ class Trace:
         return [
             f"regret {mean}{' (standard error)' if '±' in mean else ''}, at most {amount(float(final.max()))}",
             *([str(self.tail)] if self.runs > 1 else []),
-            f"{best}, found in {self.found} of {plural(self.runs, 'run')}; {share}",
+            f"{best}, played most in {self.found} of {plural(self.runs, 'run')}; {share}",
             *([] if self.stops is None else [f"stopped: {self.stops}"]),
         ]
 

@@ -30,8 +30,8 @@ class Traces(dict[str, Trace]):
 
     >>> from dpbandits.simulation import simulate
     >>> Traces({"UCB1": simulate("ucb1", arms={"red": 0.9, "green": 0.6}, horizon=1000, runs=10, seed=0)})
-    policy  mean regret  95 % quantile  largest regret  disasters  best arm                privacy
-    UCB1    22.2 ± 1.3   27.8           28.2            0 %        red, found in 10 of 10  not private
+    policy  mean regret  95 % quantile  largest regret  disasters  best arm                      privacy
+    UCB1    22.2 ± 1.3   27.8           28.2            0 %        red, played most in 10 of 10  not private
     """
 
     columns = COLUMNS
@@ -114,6 +114,6 @@ def _row(trace: Trace) -> list[str]:
         amount(trace.tail.quantile),
         amount(float(final.max())),
         share_of(trace.tail.disasters),
-        f"{best}, found in {trace.found} of {trace.runs}",
+        f"{best}, played most in {trace.found} of {trace.runs}",
         promise.in_short if promise.void or promise.trust == "none" else f"{promise.trust}, {promise.size}",
     ]
