@@ -128,7 +128,7 @@ def test_a_user_s_policy_joins_and_the_same_command_goes_on_where_it_stopped(
     for picture in re.findall(r"\]\((figures/benchmark/[a-z-]+\.png)\)", page):
         assert (out / picture).exists(), picture
     assert "](figures/benchmark/wins-levels.png)" in page
-    assert "3 runs of 10,000 rounds for the tails" in page
+    assert "Tails are from 3 runs of 10,000 rounds" in page
     assert {cell["runs"] for cell in record["tails"][0]["cells"]} == {3}
     assert str(tmp_path) not in (out / "benchmark.json").read_text()
     watched: list[Any] = []

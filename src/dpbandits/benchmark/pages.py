@@ -181,8 +181,13 @@ def markdown(found: Sequence[Scores], tails: Sequence[Scores], facts: dict[str, 
         "",
         f"Problem set {SET_VERSION}, scale `{facts['scale']}`, {_rounds(size)}, seed {facts['seed']}, "
         f"dpbandits {facts['dpbandits']}.",
-        f"Runs of each policy in each cell, by what a simulated round costs: {_runs(size)}; {size.tail_runs:,} runs of "
-        f"{TAIL_HORIZON:,} rounds for the tails, or as many as their tables say.",
+        "How often each policy is played in each cell depends on what a simulated round costs:",
+        "",
+        "| cost of a simulated round | runs |",
+        "|---|---|",
+        *(f"| {WORDS[cost]} | {runs} |" for cost, runs in size.runs.items()),
+        "",
+        f"Tails are from {size.tail_runs:,} runs of {TAIL_HORIZON:,} rounds, or from as many as their tables say.",
         f"Command: `dpbandits benchmark --scale {facts['scale']}`.",
         "",
         "<!-- policies that are newer than this page: written from the package -->",
@@ -262,8 +267,9 @@ def _short(found: Sequence[Scores], tails: Sequence[Scores]) -> list[str]:
         found_failing = [f"`{e.policy}` {10_000 * e.disasters:.3g} (problem {e.problem})" for e in failing[:4]]
         worst = ", ".join(found_failing) or "none"
         lines.append(
-            f"* **{tail.track.title}.** Regret over that of the best, least first: {first}. Most cells: "
-            f"`{most.policy}`, {most.wins} of {most.cells}. Disasters for each 10,000 runs, the most first: {worst}."
+            f"* **{tail.track.title}.** Mean regret divided by the lowest one in the cell (geometric mean): {first}. "
+            f"Lowest regret in most cells: `{most.policy}`, {most.wins} of {most.cells}. "
+            f"Most disasters in 10,000 runs: {worst}."
         )
     return lines
 
