@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from calls import create, decide, folded, served
 from starlette.testclient import TestClient
 
+from dpbandits.errors import InputError
+from dpbandits.service import logs
 from dpbandits.service.books import Ask
 from dpbandits.service.commits import Control
+from dpbandits.service.files import LostFileError
 from dpbandits.service.problems import problem_of
 from dpbandits.service.tables import requests
 from dpbandits.service.writer import Unavailable
@@ -84,3 +90,74 @@ def test_what_was_stored_before_the_database_was_lost_is_answered(
     assert failed(client) == 1
     assert decide(client, decision="order-1")["decision"] == "order-1"
     assert folded(client)["decisions"] == 1
+
+
+def test_the_log_says_why_nothing_can_be_stored(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once for each reason in a while, and without what was to be stored."""
+    create(client)
+    books = served(client).books
+    full: Exception = sqlite3.OperationalError("database or disk is full")
+    other: Exception = OSError("the disk is gone")
+    reasons = ["database or disk is full", "the disk is gone"]
+    if not served(client).store.embedded:
+        full, other = psycopg.errors.DiskFull("no room for 0.8414"), psycopg.OperationalError("connection\nrefused")
+        reasons = ["DiskFull (53100)", "OperationalError: connection refused"]
+    errors: list[Exception] = [sa.exc.OperationalError("insert", {"reward": 0.8414}, full), other]
+
+    def commit(_: Any, jobs: list[Any]) -> list[Any]:
+        raise errors[0]
+
+    monkeypatch.setattr(books, "_commit_all", commit)
+    capsys.readouterr()
+    for _ in range(5):
+        assert client.post("/v1/experiments/shop/decisions").status_code == 503
+        errors.reverse()
+    logged = capsys.readouterr().out
+    assert [reason for reason in reasons if logged.count(f"reason={reason!r}") == 1] == reasons
+    assert (logged.count("cannot write"), "8414" in logged) == (2, False)
+    monkeypatch.setattr(logs, "SELDOM", 0.0)
+    assert client.post("/v1/experiments/shop/decisions").status_code == 503
+    assert capsys.readouterr().out.count("cannot write") == 1
+
+
+def test_the_log_says_why_nothing_can_be_read(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create(client)
+    cause = sqlite3.OperationalError("no room for 0.8414")
+
+    def connect() -> None:
+        raise sa.exc.OperationalError("select", {"reward": 0.8414}, cause) from cause
+
+    monkeypatch.setattr(served(client).store.readers, "connect", connect)
+    capsys.readouterr()
+    for _ in range(3):
+        assert client.get("/v1/experiments/shop/summary").status_code == 503
+    logged = capsys.readouterr().out
+    assert [logged.count(line) for line in ("cannot read", "broken off", "failed", "8414")] == [1, 0, 0, 0]
+    assert "reason=OperationalError" in logged
+
+
+def test_the_log_says_why_a_look_failed(client: TestClient, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of our own errors the text, of others no more than the kind and the place: their texts may hold a reward."""
+    mine = [InputError("keys", "must be others"), LostFileError("it was replaced"), Unavailable("it is away")]
+    theirs = [sa.exc.OperationalError("insert", {"reward": 0.8414}, ValueError("0.8414")), ValueError("0.8414")]
+    file = FileNotFoundError(2, "No such file", "/nowhere/keys")
+    left: list[Exception] = [*mine, *theirs, file, *mine]
+    left.reverse()
+
+    async def look() -> None:
+        if not left:
+            raise asyncio.CancelledError
+        raise left.pop()
+
+    capsys.readouterr()
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(served(client)._tend(0.0, look))
+    lines = [line for line in capsys.readouterr().out.splitlines() if "task=look" in line]
+    said = ["keys must be others", "it was replaced", "it is away", "OperationalError", "where=", "/nowhere/keys"]
+    assert [word for word, line in zip(said, lines, strict=True) if word in line] == said
+    assert not any("8414" in line for line in lines)
+    assert not any("where=" in line for line in [*lines[:4], *lines[5:]])

@@ -685,6 +685,28 @@ def test_nothing_is_done_for_a_client_who_leaves_before_the_request_has_come(
     assert read(embedded, "summary")["decisions"] == 0
 
 
+@pytest.mark.parametrize("path", ["/v1/experiments/shop/decisions", "/v1/responses", "/v1/experiments"])
+@pytest.mark.parametrize(
+    ("length", "large"),
+    [(b"0" * 5000 + b"2", False), (b"0" * 5000, False), (b"9" * 5000, True), (b"9" * 19, True), (b"0002000000", True)],
+)
+def test_a_length_of_many_digits(embedded: TestClient, path: str, length: bytes, large: bool) -> None:
+    create(embedded)
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"{}"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"test"), (b"content-length", length), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b""}
+    asyncio.run(App(served(embedded))({**scope, "client": ("test", 1)}, receive, send))
+    usual = 200 if path.endswith("decisions") else 422
+    assert sent[0]["status"] == (413 if large else usual)
+
+
 def test_a_revoked_key_ends_while_all_threads_are_busy(embedded: TestClient) -> None:
     with_key = {"authorization": f"Bearer {make_key(embedded, 'read')}"}
     done, portal = threading.Event(), embedded.portal

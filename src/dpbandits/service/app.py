@@ -49,6 +49,8 @@ HEADERS: list[tuple[bytes, bytes]] = [
 ]
 REFERENCE_HEADERS = [*HEADERS[:-1], (b"content-security-policy", reference.POLICY.encode())]
 JSON = b"application/json"
+#: The most digits of a length that can be meant. Python refuses to read some thousands of them.
+LONGEST = 18
 #: The values of Sec-Fetch-Site for pages of other origins. Browsers send it also where they send no Origin.
 ELSEWHERE = (b"cross-site", b"same-site")
 _LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
@@ -347,8 +349,8 @@ class _Headed(Exception):  # noqa: N818  # it is caught, and no error
 
 async def _body(receive: Receive, most: int, scope: Scope) -> bytes:
     """All of a request's body, unless it is too large."""
-    length = _header(scope, b"content-length")
-    if length.isdigit() and int(length) > most:
+    length = _header(scope, b"content-length").lstrip(b"0")
+    if length.isdigit() and (len(length) > LONGEST or int(length) > most):
         raise _too_large(most)
     body, more = b"", True
     while more and len(body) <= most:

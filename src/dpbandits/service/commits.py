@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
+import structlog
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from dpbandits.service.books import Choices, LiveRun
 from dpbandits.service.clock import Clock
 from dpbandits.service.keyring import Keyring
+from dpbandits.service.logs import Seldom
 from dpbandits.service.metrics import Metrics
 from dpbandits.service.recent import Recent
 from dpbandits.service.store import Database, discard
@@ -20,6 +22,8 @@ from dpbandits.service.tally import Tally
 from dpbandits.service.writer import Unavailable
 
 __all__ = ["Commits", "Control"]
+
+log = structlog.get_logger("dpbandits")
 
 Hot = TypeVar("Hot")  # jobs that share a transaction with others
 
@@ -47,6 +51,7 @@ class Commits(ABC, Generic[Hot]):
     metrics: Metrics
     choices: Choices = field(default_factory=Choices, init=False)
     _connection: Connection | None = field(default=None, init=False)
+    _seldom: Seldom = field(default_factory=Seldom, init=False)
 
     @abstractmethod
     def _commit_all(self, connection: Connection, jobs: list[Hot]) -> list[Any]:
@@ -105,11 +110,14 @@ class Commits(ABC, Generic[Hot]):
         self.metrics.failures.inc()
         discard(self._connection)
         self._connection = None
-        return Unavailable(f"the database cannot be written: {self._reason(error)}")
+        reason = self._reason(error)
+        if self._seldom.allows(reason):
+            log.error("cannot write", reason=reason)
+        return Unavailable(f"the database cannot be written: {reason}")
 
+    @abstractmethod
     def _reason(self, error: Exception) -> str:
-        """Why the database is lost. The texts of its driver may hold what was to be stored."""
-        return type(error).__name__
+        """Why the database is lost, for the log: nothing of what was to be stored."""
 
     def close(self) -> None:
         """Close the connection."""

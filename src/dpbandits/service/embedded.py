@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import structlog
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from dpbandits.exact import SystemNoise
+from dpbandits.service.addresses import driver_words
 from dpbandits.service.books import Ask, LiveRun, Made, choose, foldable, shown, taken
 from dpbandits.service.caps import SentByUsers
 from dpbandits.service.commits import Commits
 from dpbandits.service.experiment import HOLDOUT, POLICY
+from dpbandits.service.files import identity
 from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, UNKNOWN, Decided, Item, ItemAnswer, Tell, said_again
 from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, WRITTEN, Rows, released_rows
@@ -28,22 +27,11 @@ from dpbandits.service.writer import Untallied
 
 __all__ = ["Embedded", "Tick"]
 
-log = structlog.get_logger("dpbandits")
-
 CHANGED = "it was changed by somebody else, or put back: restart the server"
 DAMAGED = "it is damaged, or was overwritten: stop the server, and restore a copy"
 NO_LOG = "its log was deleted or replaced while the server ran: stop the server, and restore a copy"
 #: What SQLite reports of a file whose log is not its own, or that lacks our tables.
 BROKEN = ("SQLITE_IOERR", "SQLITE_ERROR")
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file has this name; None where there is none."""
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 @dataclass(slots=True)
@@ -63,70 +51,57 @@ class Embedded(Commits[Job]):
     noise: SystemNoise = field(default_factory=SystemNoise, init=False)
     #: When this process began, in milliseconds: the file may be a copy that lacks decisions which were made before.
     began: int = field(init=False)
-    _file: tuple[int, int] | None = field(default=None, init=False)
-    _log: tuple[int, int] | None = field(default=None, init=False)  # of SQLite, beside the file
+    #: Which files SQLite's log and its index are, beside the file, since the connection was made.
+    _beside: list[tuple[int, int] | None] = field(default_factory=list, init=False)
     _broken: bool = field(default=False, init=False)  # whether the last look could not read the file
-    _refused: str | None = field(default=None, init=False)  # why nothing is written any more
     _doubts: bool = field(default=False, init=False)  # whether the last answers that came had come before
 
     def __post_init__(self) -> None:
         self.began = int(1000 * self.clock())
-        self._file = None if self.store.path is None else _identity(self.store.path)
-
-    def refuse_all(self, reason: str) -> OSError:
-        """Write nothing any more: what is in the file is not what this process has stored."""
-        if self._refused is None:
-            log.error("refuses to write", reason=reason)
-        self._refused = reason
-        self.store.distrust()
-        return FileNotFoundError(reason)
 
     def look(self) -> None:
         """Look by a new connection whether the file still holds what was stored: it may have been put back, in place.
 
         What is in memory is read first. From then on the file can only hold more.
         """
-        if self.store.path is None or self._refused is not None:
+        if self.store.path is None or self.store.refused is not None:
             return
         known = {number: run.changed for number, run in list(self.runs.items())}
         try:
-            with closing(sqlite3.connect(f"{self.store.path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as connection:
+            with closing(self.store.connect_file("ro", timeout=1.0)) as connection:
                 found = dict(connection.execute("select experiment, changed from states").fetchall())
         except sqlite3.OperationalError as error:  # where it is busy or gone, the next commit says so
             before, self._broken = self._broken, error.sqlite_errorname.startswith(BROKEN)
             if before and self._broken:
-                raise self.refuse_all(DAMAGED) from None
+                raise self.store.refuse_all(DAMAGED) from None
             return
         except sqlite3.DatabaseError:
-            raise self.refuse_all(DAMAGED) from None
+            raise self.store.refuse_all(DAMAGED) from None
         self._broken = False
         if any(found.get(number, -1) < changed for number, changed in known.items()):
-            raise self.refuse_all(CHANGED)
+            raise self.store.refuse_all(CHANGED)
 
     def _opened(self) -> Connection:
-        if self._refused is not None:
-            raise FileNotFoundError(self._refused)
+        new = self._connection is None
+        connection = super()._opened()
         if self.store.path is not None:
-            self._look_at_names(self.store.path)
-        return super()._opened()
+            self._look_at_names(str(self.store.path), new=new)
+        return connection
 
-    def _look_at_names(self, path: Path) -> None:
-        """Refuse to write where another file, or another log, has the name now. SQLite would go on with the old one."""
-        found, written = _identity(path), _identity(Path(f"{path}-wal"))
-        if found is None:
-            raise FileNotFoundError(f"it is gone: {path}")
-        if self._file not in (None, found):
-            raise FileNotFoundError("it was replaced by another file: restart the server")
-        self._file = found
-        if self._connection is None:
-            written = None  # the log may have been deleted with the last connection, and is then made anew
-        elif self._log not in (None, written):
-            raise self.refuse_all(NO_LOG)
-        self._log = written
+    def _look_at_names(self, path: str, *, new: bool) -> None:
+        """Refuse to write where another file, or another log, has the name now. SQLite would go on with the old one.
+
+        A new connection has made its log, or found one: the earlier may have been deleted with the last connection.
+        """
+        self.store.refuse_another_file()
+        beside = [identity(f"{path}-wal"), identity(f"{path}-shm")]
+        if not new and beside != self._beside:
+            raise self.store.refuse_all(NO_LOG)
+        self._beside = beside
 
     def _reason(self, error: Exception) -> str:
         """What SQLite says: that the disk is full, for example. It repeats nothing that was to be stored."""
-        return str(error.orig if isinstance(error, DBAPIError) else error)
+        return driver_words(self.store.url, error.orig if isinstance(error, DBAPIError) else error)
 
     def _commit_all(self, connection: Connection, jobs: list[Job]) -> list[Any]:
         """In one transaction. Looking for earlier answers costs as much as storing: most answers come once.
@@ -333,7 +308,7 @@ class _Work:
                 (state.version, run.draws + drawn, run.changed + 1, rows.at, sealed, number, run.changed),
             )
             if self.cursor.rowcount != 1:
-                raise books.refuse_all(CHANGED)
+                raise books.store.refuse_all(CHANGED)
         self.look_at_others()
         rows.write(self.cursor, embedded=True)
         return changed
@@ -343,4 +318,4 @@ class _Work:
         others = {lease.experiment for lease, _, _ in self.rows.answers} - self.states.keys()
         found = dict(WRITTEN.run(self.cursor, [(number,) for number in others], embedded=True))
         if any(found.get(number) != self.books.runs[number].changed for number in others):
-            raise self.books.refuse_all(CHANGED)
+            raise self.books.store.refuse_all(CHANGED)

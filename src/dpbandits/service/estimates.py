@@ -48,7 +48,10 @@ def _estimated(experiment: Experiment, mean: float, ends: tuple[float, float] | 
     """
     low, high, of = unit_of(experiment)
     scale = high - low
-    both = None if ends is None else [min(unit(ends[0] - 1.0 / GRID), mean), max(unit(ends[1] + 1.0 / GRID), mean)]
+    both = None
+    if ends is not None:
+        below, above = min(ends[0], mean) - 1.0 / GRID, max(ends[1], mean) + 1.0 / GRID
+        both = [below if mean < 0.0 else unit(below), above if mean > 1.0 else unit(above)]
     said: dict[str, Any] = {
         "mean": low + scale * mean,
         "interval": None if both is None else [low + scale * end for end in both],

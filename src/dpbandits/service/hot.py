@@ -39,9 +39,15 @@ OF_A_LEASE = re.compile(r"\.[0-9]+$")
 #: What msgspec raises where a body is no JSON, or nothing that Python can hold.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
+
+def _refuse(constant: str) -> None:
+    """NaN and Infinity are Python's, and no JSON."""
+    raise ValueError(constant)
+
+
 #: What JSON allows between values, and a reader that only finds where they end: no number is too long for it.
 BLANK = re.compile(r"[ \t\n\r]*")
-_ends = json.JSONDecoder(parse_int=len, parse_float=len)
+_ends = json.JSONDecoder(parse_int=len, parse_float=len, parse_constant=_refuse)
 
 #: Characters of what was sent that an answer repeats.
 QUOTED = 200

@@ -4,17 +4,43 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 import traceback
 from typing import Any
 
 import structlog
 
-__all__ = ["configure", "where"]
+__all__ = ["Seldom", "configure", "where"]
+
+SELDOM = 10.0  # seconds between two lines that say the same
+MOST_KEPT = 100  # texts, of which it is known when they were last written
 
 
 def where(error: BaseException) -> str:
     """The kind of an error and the lines it passed, without its text and without values: those might be rewards."""
     return f"{type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}"
+
+
+class Seldom:
+    """Whether a text that may come with every request is to be written: at most every ten seconds, each.
+
+    >>> seldom = Seldom()
+    >>> [seldom.allows(text) for text in ("disk full", "disk full", "no disk", "disk full")]
+    [True, False, True, False]
+    """
+
+    def __init__(self) -> None:
+        self._written: dict[str, float] = {}
+
+    def allows(self, text: str) -> bool:
+        """Whether it was not written for a while; it then counts as written."""
+        now = time.monotonic()
+        if now < self._written.get(text, -SELDOM) + SELDOM:
+            return False
+        if len(self._written) >= MOST_KEPT:
+            self._written.clear()
+        self._written[text] = now
+        return True
 
 
 def configure(kind: str) -> None:

@@ -11,14 +11,15 @@ from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError, Pro
 
 from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment
+from dpbandits.service.files import LostFileError
 from dpbandits.service.writer import Missing, Overloaded, Unavailable, Untallied
 
-__all__ = ["MEDIA_TYPE", "Refusal", "not_loaded", "not_running", "problem_of"]
+__all__ = ["AWAY", "MEDIA_TYPE", "Refusal", "not_loaded", "not_running", "problem_of"]
 
 MEDIA_TYPE = "application/problem+json"
 
-#: What SQLAlchemy raises where the database does not answer, or its tables are not there, as while it is restored.
-AWAY = (OperationalError, InterfaceError, ProgrammingError, TimeoutError)
+#: What is raised where the database does not answer, is not ours any more, or lacks its tables while it is restored.
+AWAY = (OperationalError, InterfaceError, ProgrammingError, TimeoutError, LostFileError)
 
 
 class Refusal(Exception):  # noqa: N818  # an answer, and no failure

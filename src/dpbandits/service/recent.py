@@ -22,8 +22,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from dpbandits.service.files import refuse_no_file
 from dpbandits.service.keyring import Signer, alone, replace_secrets, signer
-from dpbandits.service.store import refuse_no_file
 
 __all__ = ["Recent"]
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic import BaseModel
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from dpbandits.checks import nearest
 from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.service.experiment import Reward, Settings
-from dpbandits.service.problems import MEDIA_TYPE, Refusal, problem_of
+from dpbandits.service.files import LostFileError
+from dpbandits.service.logs import Seldom
+from dpbandits.service.problems import AWAY, MEDIA_TYPE, Refusal, problem_of
 
 __all__ = ["ERRORS", "refuse_in_words"]
+
+log = structlog.get_logger("dpbandits")
 
 
 class ProblemDocument(BaseModel):
@@ -52,10 +57,19 @@ def refuse_in_words(api: FastAPI, changeable: Collection[str]) -> None:
     async def invalid(request: Request, error: Exception) -> Response:
         return _answer(request, _invalid(error, changeable if request.method == "PATCH" else None))
 
+    seldom = Seldom()
+
+    async def away(request: Request, error: Exception) -> Response:
+        if isinstance(error, AWAY) and seldom.allows(reason := _why(error)):
+            log.error("cannot read", path=request.url.path[:200], reason=reason)
+        return await _error(request, error)
+
     api.add_exception_handler(RequestValidationError, invalid)
     api.add_exception_handler(HTTPException, _http)
-    for kind in (InputError, Refusal, MissingExtraError, RuntimeError, SQLAlchemyError):
+    for kind in (InputError, Refusal, MissingExtraError, RuntimeError):
         api.add_exception_handler(kind, _error)
+    api.add_exception_handler(SQLAlchemyError, away)
+    api.add_exception_handler(LostFileError, away)
     api.add_exception_handler(Exception, _fault)
 
 
@@ -71,6 +85,13 @@ async def _error(request: Request, error: Exception) -> Response:
     if problem.status == 500:
         raise error
     return _answer(request, problem)
+
+
+def _why(error: Exception) -> str:
+    """Why the database cannot be read: in our own words, or the kind of a driver's error, whose text may hold more."""
+    if isinstance(error, LostFileError):
+        return str(error)
+    return type(error.orig if isinstance(error, DBAPIError) else error).__name__
 
 
 async def _fault(request: Request, error: Exception) -> Response:

@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 import structlog
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from dpbandits.errors import InputError
 from dpbandits.service import access, changes, demo
@@ -19,9 +20,10 @@ from dpbandits.service.books import LiveRun
 from dpbandits.service.clock import Clock
 from dpbandits.service.commits import Control
 from dpbandits.service.embedded import Embedded, Tick
+from dpbandits.service.files import LostFileError
 from dpbandits.service.folding import Folder
 from dpbandits.service.keyring import Keyring, alone
-from dpbandits.service.logs import where
+from dpbandits.service.logs import Seldom, where
 from dpbandits.service.metrics import Metrics
 from dpbandits.service.planner import WAITING, Planner
 from dpbandits.service.problems import Refusal, not_loaded
@@ -72,6 +74,7 @@ class Service:
         self._probed = -math.inf  # when something was last stored to see whether it can be
         self._looking, self._probing = asyncio.Lock(), asyncio.Lock()
         self.exporting, self.sending = asyncio.Semaphore(EXPORTS), asyncio.Semaphore(EXPORTS)  # Parquet, pages of CSV
+        self._seldom = Seldom()
         self._opened = ExitStack()  # what is to be closed, the latest first
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -181,10 +184,23 @@ class Service:
             await asyncio.sleep(seconds)
             try:
                 await do()
-            except Unavailable as error:
-                log.warning("unavailable", reason=str(error))
             except Exception as error:
-                log.error("failed", task=getattr(do, "__name__", "task"), where=where(error))
+                self._say_failed(getattr(do, "__name__", "task").strip("_"), error)
+
+    def _say_failed(self, task: str, error: Exception) -> None:
+        """In our own words, where the error is ours. The texts of others might hold what was to be stored."""
+        away = isinstance(error, Unavailable | LostFileError)
+        if away or isinstance(error, InputError):
+            reason = str(error)
+        elif isinstance(error, OSError):
+            reason = f"{type(error).__name__}: {error.filename}"
+        elif isinstance(error, SQLAlchemyError):
+            reason = type(error).__name__
+        else:
+            log.error("failed", task=task, where=where(error))
+            return
+        if self._seldom.allows(f"{task} {reason}"):
+            log.error("unavailable" if away else "failed", task=task, reason=reason)
 
     async def _tick(self) -> None:
         now = self.clock()
@@ -308,7 +324,7 @@ class Service:
     async def probe(self) -> None:
         """Store something, or raise why it cannot be. Anybody may ask, so once a second is enough."""
         async with self._probing:
-            if time.monotonic() >= self._probed + PROBE:
+            if time.monotonic() >= self._probed + PROBE or self.store.refused is not None:
                 await self._store_something()
                 self._probed = time.monotonic()
 

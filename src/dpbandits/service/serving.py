@@ -23,6 +23,7 @@ from dpbandits.errors import InputError, MissingExtraError
 from dpbandits.service import access, tally
 from dpbandits.service.app import App
 from dpbandits.service.experiment import Experiment
+from dpbandits.service.files import refuse_unwritable
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import configure
 from dpbandits.service.remarks import Remark
@@ -30,7 +31,7 @@ from dpbandits.service.sealing import fit, not_lost
 from dpbandits.service.service import Service
 from dpbandits.service.settings import ServerSettings, mistyped
 from dpbandits.service.starting import read_experiments, refuse_shared_files, refuse_unkept
-from dpbandits.service.store import Database, refuse_unwritable
+from dpbandits.service.store import Database
 
 __all__ = ["check", "serve", "traced", "worker"]
 

@@ -14,6 +14,7 @@ import psycopg
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
+from dpbandits.service.addresses import driver_words
 from dpbandits.service.books import Ask, LiveRun, Made, choose, shown, taken
 from dpbandits.service.caps import SentByUsers
 from dpbandits.service.commits import Commits
@@ -100,6 +101,17 @@ class Shared(Commits[Ask | Tell]):
                 raise Unavailable("an old copy of the database was restored")
         self.tally.count(*found.values())
         return found
+
+    def _reason(self, error: Exception) -> str:
+        """What the driver says of the connection, which has no state; of a statement only its kind and state.
+
+        What PostgreSQL says of a statement may hold what was to be stored.
+        """
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        kind = type(cause).__name__
+        if isinstance(cause, psycopg.Error) and cause.sqlstate is not None:
+            return f"{kind} ({cause.sqlstate})"
+        return f"{kind}: {driver_words(self.store.url, cause)}" if type(cause) is psycopg.OperationalError else kind
 
     def _commit_all(self, connection: Connection, jobs: list[Ask | Tell]) -> list[Any]:
         with connection.begin():

@@ -12,9 +12,10 @@ from sqlalchemy.engine import Connection
 
 from dpbandits.errors import InputError
 from dpbandits.service.experiment import Experiment, Settings
+from dpbandits.service.files import refuse_no_file, resolved
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.settings import ServerSettings
-from dpbandits.service.store import Database, refuse_no_file, resolved
+from dpbandits.service.store import Database
 from dpbandits.service.tables import experiments
 
 __all__ = ["read_experiment", "read_experiments", "refuse_shared_files", "refuse_unkept"]

@@ -4,26 +4,39 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import secrets
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import sqlalchemy as sa
+import structlog
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 
 from dpbandits.errors import InputError
+from dpbandits.service.addresses import driver_words, refuse_odd_address, shown_address
+from dpbandits.service.files import (
+    LostFileError,
+    held_open,
+    identity,
+    refuse_log_of_another,
+    refuse_no_file,
+    refuse_unwritable,
+    resolved,
+    size,
+)
 
-__all__ = ["LIVELY", "Database", "discard", "refuse_no_file", "refuse_unwritable", "resolved", "shown_address"]
+__all__ = ["LIVELY", "Database", "discard", "shown_address"]
+
+log = structlog.get_logger("dpbandits")
 
 #: How long a statement waits for a lock. The server is the only one that writes for long.
 BUSY = 5.0
@@ -43,9 +56,10 @@ MIGRATING = 0x6470_6261
 #: What ``PRAGMA synchronous`` answers.
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 
-HIDDEN = "***"
-#: Signs of an address in the name of a user or a database: something is not separated as it should be.
-ODD = re.compile("[:&;=?/]")
+GONE = "it was deleted, or moved away: put the file back"
+REPLACED = (
+    "it was replaced by another file: stop the server; then put the right file back, or delete its -wal and -shm files"
+)
 
 
 class Database:
@@ -71,7 +85,7 @@ class Database:
         except (ArgumentError, ValueError):  # the text is not repeated: it may hold a password
             raise InputError(name, "must be sqlite:///FILE or postgresql://USER@HOST/NAME, got another text") from None
         self.embedded = parsed.get_backend_name() == "sqlite"
-        _refuse_odd_address(name, parsed)
+        refuse_odd_address(name, parsed)
         if not self.embedded and parsed.get_backend_name() != "postgresql":
             raise InputError(name, f"must be sqlite:///FILE or postgresql://..., got '{shown_address(parsed)}'")
         file = parsed.database if self.embedded and parsed.database != ":memory:" else None
@@ -85,6 +99,8 @@ class Database:
         self.synchronous, self._journal = synchronous, journal
         self._patience = patience  # seconds, where it is to answer or fail soon
         self._lock: int | None = None
+        self._file: tuple[int, int] | None = None  # which file the server that this is has opened
+        self.refused: str | None = None  # why that file is not used any more
         self.latest = 0.0  # when the last commit was made, by this process or an earlier one, as far as the lock tells
         self._unclean = True  # whether the last server was killed, the file is another one since, or was not looked at
         self.engine = self._engine(writes=True)
@@ -101,8 +117,7 @@ class Database:
         if self.path is None:
             made = sa.create_engine("sqlite://", poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
         else:
-            options = {"timeout": self._patience or BUSY, "check_same_thread": False}
-            made = sa.create_engine(self.url, connect_args=options)
+            made = sa.create_engine(self.url, creator=self.connect_file)
 
         @sa.event.listens_for(made, "connect")
         def prepared(connection: Any, _: object) -> None:
@@ -118,9 +133,54 @@ class Database:
 
         @sa.event.listens_for(made, "begin")
         def begin(connection: Connection) -> None:
+            if self.refused is not None:
+                raise LostFileError(self.refused)
             connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
         return made
+
+    def connect_file(self, mode: str = "rw", timeout: float | None = None) -> sqlite3.Connection:
+        """Open the file that this server has opened before, and no other: the log that lies beside it is of that one.
+
+        SQLite makes no file. In the place of one that was moved away, it would make an empty one and delete the log.
+        """
+        assert self.path is not None
+        self.refuse_another_file()
+        wait = timeout or self._patience or BUSY
+        made = sqlite3.connect(f"{self.path.as_uri()}?mode={mode}", uri=True, timeout=wait, check_same_thread=False)
+        try:
+            self.refuse_another_file()  # it may have been replaced meanwhile; nothing is read of the log before
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def refuse_another_file(self) -> None:
+        """Refuse where another file, or none, has the name of the one that this server has opened.
+
+        One that is gone may come back, with the log that was left. Nobody else may use it by another name meanwhile.
+        """
+        if self.refused is not None:
+            raise LostFileError(self.refused)
+        if self.path is None or self._file is None:
+            return
+        try:
+            found = identity(self.path)
+        except OSError:  # it cannot be looked at now, nor opened, and SQLite says why
+            return
+        if found is None:
+            self._unclean = True
+            raise LostFileError(GONE)
+        if found != self._file:
+            raise self.refuse_all(REPLACED)
+
+    def refuse_all(self, reason: str) -> LostFileError:
+        """Use the file no more: it is not what this process has stored. The next server looks whether it is sound."""
+        if self.refused is None:
+            log.error("refuses to write", reason=reason)
+            self.refused = reason
+        self._unclean = True
+        return LostFileError(reason)
 
     def _give_up_after(self, seconds: int) -> dict[str, Any]:
         """What makes PostgreSQL give up a statement that takes longer, beside the options that its address has."""
@@ -140,18 +200,39 @@ class Database:
             return not other.execute(sa.text("select pg_try_advisory_xact_lock(:n)"), number).scalar_one()
 
     def lock(self) -> None:
-        """Become the one process that writes this SQLite file. Two would starve each other."""
+        """Become the one process that writes this SQLite file, which is made if it is new. Two would starve each other.
+
+        While the server runs, the lock says which file it has open, and so whose log lies beside it after a crash.
+        """
         if self.path is None:
             return
+        self.refused, self._unclean = None, True
         self._lock = descriptor = self._locked(os.O_CREAT)
-        latest = os.fstat(descriptor).st_mtime
-        self._unclean = os.pread(descriptor, 200, 0) != self._mark() and self.path.exists()
-        os.ftruncate(descriptor, 0)
+        refuse_log_of_another(self.name, self.path, descriptor)
+        latest, held = os.fstat(descriptor).st_mtime, os.pread(descriptor, 200, 0)
+        self._unclean = self.path.exists() and (held != self._mark() or size(f"{self.path}-wal") > 0)
+        self.make()
+        self._file = identity(self.path)
+        if self._file is not None:
+            self._hold(held_open(self.path, descriptor))
         self.remember(latest)
 
-    def distrust(self) -> None:
-        """Have the next server look whether the file is sound."""
-        self._unclean = True
+    def _hold(self, text: bytes) -> None:
+        """Write into the lock what the next server is to know. Where that fails, it looks whether the file is sound."""
+        assert self._lock is not None
+        os.ftruncate(self._lock, 0)
+        with suppress(OSError):  # the disk is full
+            os.pwrite(self._lock, text, 0)
+            os.fsync(self._lock)
+
+    def make(self) -> None:
+        """Make the file, where there is none. Nothing else makes it."""
+        if self.path is None or self._file is not None:
+            return
+        refuse_log_of_another(self.name, self.path, self._lock)
+        # Only a new file is opened: to close an existing one would end SQLite's own locks on it, in this process.
+        with suppress(OSError):  # it exists; or the driver says what is wrong
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
     def remember(self, now: float) -> None:
         """Keep the time of a commit with the lock, which is outside the file: a copy that is put back is older.
@@ -196,9 +277,10 @@ class Database:
 
     def migrate(self) -> None:
         """Bring the tables up to date. After a crash or a restore, look first whether the file is sound."""
+        self.make()
         with self.opened() as connection, connection.begin():
             looks = self._lock is not None and self._unclean
-            if looks and connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
+            if looks and connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one() != "ok":
                 raise InputError(
                     "store", f"is damaged: {self.path}; delete its -wal and -shm files, and restore a copy"
                 )
@@ -226,15 +308,14 @@ class Database:
     def opened(self) -> Iterator[Connection]:
         """A connection, or one line that says why there is none."""
         if self.path is not None:
-            # Only a new file is opened: to close an existing one would end SQLite's own locks on it, in this process.
-            with suppress(OSError):  # it exists; or the driver says what is wrong
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._refuse_odd_file(self.path)
+            if self._file is None:
+                refuse_log_of_another(self.name, self.path, self._lock)
         try:
             connection = self.engine.connect()
         except DatabaseError as error:
             where = self.path or shown_address(self.url)
-            raise InputError(self.name, f"cannot be opened: {where}: {_said(self.url, error)}") from None
+            raise InputError(self.name, f"cannot be opened: {where}: {driver_words(self.url, error.orig)}") from None
         with connection:
             try:
                 yield connection
@@ -261,6 +342,7 @@ class Database:
     def reached(self) -> None:
         """Refuse what cannot be opened, or a new file in a folder that is not there. No file is made."""
         if self.path is not None and not self.path.exists():
+            refuse_log_of_another(self.name, self.path, self._lock)
             refuse_unwritable(self.name, self.path)
         else:
             with self.opened():
@@ -300,78 +382,23 @@ class Database:
         self.readers.dispose()
         self.lookout.dispose()
         if self._lock is not None:
-            if not self._unclean:
-                os.pwrite(self._lock, self._mark(), 0)
+            if self._is_clean():
+                self._hold(self._mark())
                 self.remember(self.latest)
             os.close(self._lock)
-            self._lock = None
+            self._lock = self._file = None
 
-
-def shown_address(url: URL | str) -> str:
-    """An address as people may see it, without the password and the parameters: one of these may be it, too.
-
-    Where another part looks as if a password had got into it, that part is not shown, either.
-
-    >>> shown_address("postgresql://ann:hunter2@db/bandits?sslmode=require")
-    'postgresql://ann:***@db/bandits'
-    >>> shown_address("postgresql://db/bandits&password=hunter2")
-    'postgresql://db/***'
-    """
-    made = make_url(url).set(query={})
-    hidden: dict[str, Any] = dict.fromkeys(_odd_parts(made), HIDDEN)
-    return made.set(**hidden).render_as_string().replace(quote(HIDDEN, safe=""), HIDDEN)
-
-
-def _odd_parts(url: URL) -> list[str]:
-    """The parts of an address that may hold more than they should."""
-    if url.get_backend_name() == "sqlite":
-        return []
-    return [part for part in ("username", "database") if ODD.search(getattr(url, part) or "")]
-
-
-def _said(url: URL, error: DatabaseError) -> str:
-    """What the driver says, in one line, without such parts."""
-    text = " ".join(str(error.orig).split())
-    for part in _odd_parts(url):
-        text = text.replace(getattr(url, part), HIDDEN)
-    return text
-
-
-def _refuse_odd_address(name: str, url: URL) -> None:
-    """Refuse an address whose parts are not what they seem: an error would show a part of the password."""
-    if "@" in (url.host or ""):
-        raise InputError(name, "must have one @, before the host: in a user or a password write it as %40")
-    if not all(map(str.isprintable, filter(None, (url.username, url.password, url.host, url.database)))):
-        raise InputError(name, "must have no characters that cannot be printed, such as %00")
-    plain = url.drivername in ("sqlite", "sqlite+pysqlite") and not (url.username or url.password or url.host)
-    if url.get_backend_name() == "sqlite" and not plain:
-        raise InputError(name, "must be sqlite:///FILE, with three slashes and without a user, a host or a driver")
+    def _is_clean(self) -> bool:
+        """Whether all that was stored is in the file that has the name."""
+        if self._unclean or self.path is None:
+            return False
+        return size(f"{self.path}-wal") == 0 and identity(self.path) == self._file
 
 
 def _migrations() -> Config:
     config = Config()
     config.set_main_option("script_location", "dpbandits.service:migrations")
     return config
-
-
-def refuse_unwritable(name: str, path: Path) -> None:
-    """Refuse a file in a folder that is not there, or in which nothing may be written."""
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise InputError(name, f"cannot be written: {path}")
-
-
-def resolved(name: str, path: Path) -> Path:
-    """The file that a path leads to."""
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):  # which of them depends on Python
-        raise InputError(name, f"must be a file, got {path}, whose links lead nowhere") from None
-
-
-def refuse_no_file(name: str, path: Path) -> None:
-    """Refuse what is there and is no file, such as a folder."""
-    if path.exists() and not path.is_file():
-        raise InputError(name, f"must be a file, got {path}, which is none")
 
 
 def discard(connection: Connection | None) -> None:

@@ -126,6 +126,7 @@ class Tally:
         self._guard, self._retry = threading.Lock(), 0.0
 
     def _make(self, store: Database) -> None:
+        self._store.make()
         with self._store.opened() as connection:
             try:
                 with connection.begin():
