@@ -39,9 +39,13 @@ class LazyUCB(NamedTuple):
 
     def bound(self, releases: Releases, arm: int, t: int) -> float:
         """The arm's index in round t."""
+        return releases.mean(arm) + self.bonus(releases, arm, t, 0)
+
+    def bonus(self, releases: Releases, arm: int, t: int, ahead: int) -> float:
+        """The least by which the arm's index exceeds its mean in rounds t to t + ``ahead``; 0 is exact."""
         log_t = positive_log(t)
-        bonus = math.sqrt(self.c * log_t / releases.samples(arm, 0))
-        return releases.mean(arm) + bonus + releases.width(arm, NOISE * log_t, 0)
+        sampling = math.sqrt(self.c * log_t / releases.samples(arm, ahead))
+        return sampling + releases.width(arm, NOISE * log_t, ahead)
 
 
 class CoveringUCB(NamedTuple):
@@ -73,8 +77,15 @@ class CoveringUCB(NamedTuple):
 
     def bound(self, releases: Releases, arm: int, t: int) -> float:
         """The arm's index in round t."""
-        n = releases.samples(arm, 0)
-        return releases.mean(arm) + self.shift(n, releases.width(arm, 1.0, 0), self.c * positive_log((t + 1) / n))
+        return releases.mean(arm) + self.bonus(releases, arm, t, 0)
+
+    def bonus(self, releases: Releases, arm: int, t: int, ahead: int) -> float:
+        """The least by which the arm's index exceeds its mean in rounds t to t + ``ahead``; 0 is exact.
+
+        The shift grows with the scale and falls with n.
+        """
+        n = releases.samples(arm, ahead)
+        return self.shift(n, releases.width(arm, 1.0, ahead), self.c * positive_log((t + 1) / n))
 
     def shift(self, n: float, scale: float, budget: float) -> float:
         """The largest shift that noise of this scale and sampling explain at a cost of ``budget``."""

@@ -46,6 +46,8 @@ class _Indexed(Agent, Protocol):
 
     def bound(self, releases: Releases, arm: int, t: int) -> float: ...
 
+    def bonus(self, releases: Releases, arm: int, t: int, ahead: int) -> float: ...
+
 
 Lazily = TypeVar("Lazily", bound=_Indexed)
 
@@ -158,10 +160,10 @@ class SkippingUCB(NamedTuple):
 
 
 class SkippingLazy(NamedTuple, Generic[Lazily]):
-    """An agent whose indices only grow with t while releases stand: the leader stays while no rival can pass it.
+    """An agent whose indices only grow with t while releases stand: the leader stays while its mean is above a line.
 
-    Until the leader's next release its index is at least its index now, and each rival's is at most its index at the
-    end of the stint. Where every response is released, each choice is made anew.
+    In the stint each rival's index is at most what it is at the end, and the leader's is at least its mean plus the
+    least bonus that its later releases can have. So the line is the difference of the two.
 
     >>> from dpbandits.curators import Lazy
     >>> agent, curator, rng = SkippingLazy.start(LazyUCB.start(2)), Lazy.start(2, epsilon=1.0), np.random.default_rng(0)
@@ -180,26 +182,25 @@ class SkippingLazy(NamedTuple, Generic[Lazily]):
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         leader = self.lazy.act(releases, t, rng)[0]
-        stint = self.attempt[0]
-        while stint > 1 and not self.stands(releases, t, leader, stint):
-            stint //= 2
+        stint, line = self.attempt[0], NO_LINE
+        while stint > 1:
+            line = self.line(releases, t, leader, stint)
+            if line < math.inf and releases.mean(leader) > line:
+                break
+            stint, line = stint // 2, NO_LINE
         self.attempt[0] = min(2 * stint, LONGEST)
-        return leader, stint, NO_LINE
+        return leader, stint, line
 
-    def stands(self, releases: Releases, t: int, leader: int, stint: int) -> bool:
-        """Whether ``leader`` is certain to be chosen for this many rounds."""
-        arms = self.lazy.arms
-        if first_unready(releases, arms, t, self.lazy.confidence(t + stint - 1)) < arms:
-            return False
-        if releases.lowest(leader, stint - 1) < releases.mean(leader):
-            return False
-        if releases.samples(leader, stint - 1) > releases.samples(leader, 0):
-            return False
+    def line(self, releases: Releases, t: int, leader: int, stint: int) -> float:
+        """While its mean is above this, ``leader`` is chosen in this many rounds; infinity where that is unknown."""
+        arms, end = self.lazy.arms, t + stint - 1
+        if first_unready(releases, arms, t, self.lazy.confidence(end)) < arms:
+            return math.inf
         largest = -math.inf
         for arm in range(arms):
             if arm != leader:
-                largest = max(largest, self.lazy.bound(releases, arm, t + stint - 1))
-        return largest < self.lazy.bound(releases, leader, t) - MARGIN
+                largest = max(largest, self.lazy.bound(releases, arm, end))
+        return largest - self.lazy.bonus(releases, leader, t, stint - 1) + MARGIN
 
 
 SKIPPING: dict[type, Callable[[Any], Agent]] = {
