@@ -122,8 +122,11 @@ def test_counts_of_held_out_users_outlive_an_update(serve: Open, store: str) -> 
 
 @pytest.mark.parametrize("policy", ["ldp-ucb-l", "adap-ucb"])
 def test_what_is_kept_of_held_out_users(embedded: TestClient, policy: str) -> None:
-    """Of devices the sum of their responses, which are private; of rewards nothing but their number."""
-    create(embedded, policy=policy, holdout=0.999, baseline="blue")
+    """Of devices the sum of their responses, which are private; of rewards nothing but their number.
+
+    One of the 8 users is not held out with probability 8e-9.
+    """
+    create(embedded, policy=policy, holdout=1 - 1e-9, baseline="blue")
     field, path = ("reward", "/v1/rewards") if policy == "adap-ucb" else ("response", "/v1/responses")
     for number in range(8):
         token = decide(embedded, user=f"user {number}")["token"]

@@ -111,7 +111,7 @@ def test_a_file_that_was_replaced_is_neither_used_nor_damaged(
     assert file.read_bytes() == kept
     assert b"clean" not in file.with_name("test.db.lock").read_bytes()
 
-    refused(file.parent, "the log beside it belongs to another file: delete")
+    refused(file.parent, "the log beside it belongs to another file: put that back")
     code, _, said = dpbandits("key", "create", "ops", "--role", "admin", "--store", f"sqlite:///{file}")
     assert (code, "belongs to another file" in said, file.read_bytes() == kept) == (2, True, True)
     without_log(file)
@@ -125,7 +125,7 @@ def test_a_file_that_was_replaced_after_a_crash_is_refused(server: Server, serve
     copy = copied(file)
     server.kill()
     os.replace(copy, file)
-    refused(file.parent, "the log beside it belongs to another file: delete")
+    refused(file.parent, "the log beside it belongs to another file: put that back")
     without_log(file)
     client = serve(f"sqlite:///{file}")
     assert {respond(client, token, 1) for token in tokens} == {"duplicate"}
@@ -150,6 +150,44 @@ def test_a_folder_that_is_copied_after_a_crash_keeps_what_was_accepted(
     server.kill()
     folder = tmp_path_factory.mktemp("elsewhere") / "copy"
     shutil.copytree(file.parent, folder)
+    given = settings(folder)
+    assert check(ServerSettings.read(**given)) == []
+    client = serve(given.pop("store"), **given)
+    assert {respond(client, token, 1) for token in tokens} == {"duplicate"}
+
+
+def test_a_file_that_is_put_back_with_its_own_log_keeps_what_was_accepted(
+    server: Server, serve: Open, file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The lock is left, as the documentation says, and names another file and another log."""
+    tokens = filled(server)
+    server.kill()
+    kept = tmp_path_factory.mktemp("kept")
+    names = ("test.db", "test.db-wal")
+    for name in names:
+        shutil.copy(file.with_name(name), kept)
+    server.start()
+    server.kill()
+    without_log(file)
+    for name in names:
+        shutil.copy(kept / name, file.with_name("new"))
+        os.replace(file.with_name("new"), file.with_name(name))
+    assert check(ServerSettings.read(**settings(file.parent))) == []
+    client = serve(f"sqlite:///{file}")
+    assert {respond(client, token, 1) for token in tokens} == {"duplicate"}
+
+
+def test_a_lock_that_was_copied_says_nothing_even_if_its_number_is_the_same(
+    server: Server, serve: Open, file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """On a new volume the lock of a copy may have the number of the first one. The log has another number then."""
+    tokens = filled(server)
+    server.kill()
+    folder = tmp_path_factory.mktemp("elsewhere") / "copy"
+    shutil.copytree(file.parent, folder)
+    lock = folder / "test.db.lock"
+    held = lock.read_text().split()
+    lock.write_text(f"open {held[1]} {lock.stat().st_ino} {held[3]}")
     given = settings(folder)
     assert check(ServerSettings.read(**given)) == []
     client = serve(given.pop("store"), **given)
@@ -253,7 +291,8 @@ def test_the_lock_says_which_file_is_open_and_how_it_was_left(serve: Open, file:
     lock = file.with_name("test.db.lock")
     client = serve(f"sqlite:///{file}")
     create(client)
-    assert lock.read_text() == f"open {file.stat().st_ino} {lock.stat().st_ino}"
+    log = file.with_name("test.db-wal")
+    assert lock.read_text() == f"open {file.stat().st_ino} {lock.stat().st_ino} {log.stat().st_ino}"
     with closing(sqlite3.connect(file)) as other:  # it keeps the log from being written back
         other.execute("select * from states").fetchall()
         client.__exit__(None, None, None)

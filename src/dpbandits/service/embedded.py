@@ -97,6 +97,8 @@ class Embedded(Commits[Job]):
         beside = [identity(f"{path}-wal"), identity(f"{path}-shm")]
         if not new and beside != self._beside:
             raise self.store.refuse_all(NO_LOG)
+        if new:
+            self.store.note_log()
         self._beside = beside
 
     def _reason(self, error: Exception) -> str:

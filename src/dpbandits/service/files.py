@@ -19,9 +19,9 @@ __all__ = [
     "size",
 ]
 
-#: What a lock holds while a server runs: the numbers of the database and of the lock itself. They tell a lock that was
-#: copied with its folder, where all numbers are new and the log is the right one.
-OPEN = re.compile(rb"open (\d+) (\d+)")
+#: What a lock holds while a server runs: the inode numbers of the database, of the lock itself and of the log. If the
+#: lock or the log has another number now, it was copied or made anew, and nothing is known of whose log it is.
+OPEN = re.compile(rb"open (\d+) (\d+) (\d+)")
 
 
 class LostFileError(FileNotFoundError):
@@ -46,8 +46,14 @@ def size(path: Path | str) -> int:
 
 
 def held_open(path: Path, lock: int) -> bytes:
-    """What a lock, by its descriptor, is to hold while a server has a file open."""
-    return f"open {path.stat().st_ino} {os.fstat(lock).st_ino}".encode()
+    """What a lock, by its descriptor, is to hold while a server has a file open, with the log that is there now."""
+    return f"open {path.stat().st_ino} {os.fstat(lock).st_ino} {_number(f'{path}-wal')}".encode()
+
+
+def _number(path: str) -> int:
+    """The inode number of a file; 0 where there is none."""
+    found = identity(path)
+    return 0 if found is None else found[1]
 
 
 def refuse_log_of_another(name: str, path: Path, lock: int | None) -> None:
@@ -62,8 +68,9 @@ def refuse_log_of_another(name: str, path: Path, lock: int | None) -> None:
         text = f"is empty or gone, and its log is not: put {path} back; to begin anew, delete {wal} and {shm}"
         raise InputError(name, text)
     if _last_open(name, path, lock) not in (None, path.stat().st_ino):
-        text = f"must lie beside its own log, and the log beside it belongs to another file: delete {wal} and {shm}"
-        raise InputError(name, f"{text}, or put the right file back as {path}")
+        text = f"must lie beside its own log, and the log beside it belongs to another file: put that back as {path}"
+        text += f"; or delete {wal} and {shm}, and with them what was stored last"
+        raise InputError(name, f"{text}; or, if file and log were copied together, delete {path}.lock")
 
 
 def _last_open(name: str, path: Path, lock: int | None) -> int | None:
@@ -78,7 +85,9 @@ def _last_open(name: str, path: Path, lock: int | None) -> int | None:
         except OSError:
             return None
     found = OPEN.fullmatch(held)
-    return int(found[1]) if found is not None and int(found[2]) == number else None
+    if found is None or (int(found[2]), int(found[3])) != (number, _number(f"{path}-wal")):
+        return None
+    return int(found[1])
 
 
 def refuse_unwritable(name: str, path: Path) -> None:

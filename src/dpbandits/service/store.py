@@ -213,9 +213,13 @@ class Database:
         self._unclean = self.path.exists() and (held != self._mark() or size(f"{self.path}-wal") > 0)
         self.make()
         self._file = identity(self.path)
-        if self._file is not None:
-            self._hold(held_open(self.path, descriptor))
         self.remember(latest)
+        self.note_log()
+
+    def note_log(self) -> None:
+        """Write into the lock which file is open, and which log lies beside it now."""
+        if self.path is not None and self._lock is not None and self._file is not None:
+            self._hold(held_open(self.path, self._lock))
 
     def _hold(self, text: bytes) -> None:
         """Write into the lock what the next server is to know. Where that fails, it looks whether the file is sound."""
@@ -224,6 +228,7 @@ class Database:
         with suppress(OSError):  # the disk is full
             os.pwrite(self._lock, text, 0)
             os.fsync(self._lock)
+        self.remember(self.latest)
 
     def make(self) -> None:
         """Make the file, where there is none. Nothing else makes it."""
@@ -384,7 +389,6 @@ class Database:
         if self._lock is not None:
             if self._is_clean():
                 self._hold(self._mark())
-                self.remember(self.latest)
             os.close(self._lock)
             self._lock = self._file = None
 
