@@ -142,18 +142,29 @@ def filled(server: Server) -> list[str]:
     return made
 
 
-def test_a_folder_that_is_copied_after_a_crash_keeps_what_was_accepted(
-    server: Server, serve: Open, file: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """The numbers of all its files are other ones, and the log is the right one."""
+def copied_after_a_crash(server: Server, file: Path, factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
+    """The tokens of accepted answers, and a copy of the server's whole folder."""
     tokens = filled(server)
     server.kill()
-    folder = tmp_path_factory.mktemp("elsewhere") / "copy"
+    folder = factory.mktemp("elsewhere") / "copy"
     shutil.copytree(file.parent, folder)
+    return tokens, folder
+
+
+def holds(serve: Open, folder: Path, tokens: list[str]) -> None:
+    """A server starts in this folder, and has the answers."""
     given = settings(folder)
     assert check(ServerSettings.read(**given)) == []
     client = serve(given.pop("store"), **given)
     assert {respond(client, token, 1) for token in tokens} == {"duplicate"}
+
+
+def test_a_folder_that_is_copied_after_a_crash_keeps_what_was_accepted(
+    server: Server, serve: Open, file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The numbers of all its files are other ones, and the log is the right one."""
+    tokens, folder = copied_after_a_crash(server, file, tmp_path_factory)
+    holds(serve, folder, tokens)
 
 
 def test_a_file_that_is_put_back_with_its_own_log_keeps_what_was_accepted(
@@ -181,17 +192,11 @@ def test_a_lock_that_was_copied_says_nothing_even_if_its_number_is_the_same(
     server: Server, serve: Open, file: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """On a new volume the lock of a copy may have the number of the first one. The log has another number then."""
-    tokens = filled(server)
-    server.kill()
-    folder = tmp_path_factory.mktemp("elsewhere") / "copy"
-    shutil.copytree(file.parent, folder)
+    tokens, folder = copied_after_a_crash(server, file, tmp_path_factory)
     lock = folder / "test.db.lock"
     held = lock.read_text().split()
     lock.write_text(f"open {held[1]} {lock.stat().st_ino} {held[3]}")
-    given = settings(folder)
-    assert check(ServerSettings.read(**given)) == []
-    client = serve(given.pop("store"), **given)
-    assert {respond(client, token, 1) for token in tokens} == {"duplicate"}
+    holds(serve, folder, tokens)
 
 
 @pytest.mark.parametrize("killed", [False, True])

@@ -51,8 +51,10 @@ def policies(as_json: bool) -> None:
 
 def _option(option: tuple[str, Any]) -> str:
     """An option with its default."""
+    from dpbandits.policies.lookup import REQUIRED
+
     name, default = option
-    if default == "required":
+    if default == REQUIRED:
         return f"{name} (required)"
     return f"{name}={default:g}" if isinstance(default, float) else f"{name}={default}"
 
