@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from dpbandits.agents import UCB, Doubling
+from dpbandits.agents import UCB, Doubling, LikelihoodIMED
 from dpbandits.agents.skip_ahead import SkippingUCB
 from dpbandits.curators import Batch, Hybrid
 from dpbandits.errors import InputError
@@ -127,6 +127,17 @@ def test_what_does_not_fit_is_refused(changed: dict[str, Any], message: str) -> 
     with pytest.raises(InputError, match=message) as caught:
         thaw(outer(), {**FROZEN, **changed})
     assert caught.value.parameter == "text"
+
+
+def test_what_an_earlier_version_kept_besides_is_left_out() -> None:
+    agent = LikelihoodIMED.start(2)
+    agent.means[:] = 0.25, 0.5
+    earlier, again = {**freeze(agent), "least": [0.0, 1.0]}, LikelihoodIMED.start(2)
+    thaw(again, earlier)
+    assert freeze(again) == freeze(agent)
+    for wrong in ({**earlier, "more": [1]}, {name: value for name, value in earlier.items() if name != "means"}):
+        with pytest.raises(InputError, match="text was saved by another policy or version: LikelihoodIMED"):
+            thaw(again, wrong)
 
 
 @pytest.mark.parametrize("frozen", [None, [], "text", 3, {}])

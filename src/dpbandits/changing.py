@@ -45,8 +45,8 @@ class Among(NamedTuple):
     def upper(self, arm: int, budget: float) -> float:
         return float(self.likelihood.upper(self.numbers[arm], budget))
 
-    def misfit(self, arm: int, mean: float) -> float:
-        return float(self.likelihood.misfit(self.numbers[arm], mean))
+    def evidence(self, arm: int, mean: float, top: float) -> float:
+        return float(self.likelihood.evidence(self.numbers[arm], mean, top))
 
     def reaches(self, arm: int, mean: float) -> bool:
         return bool(self.likelihood.reaches(self.numbers[arm], mean))

@@ -102,12 +102,15 @@ def freeze(part: Any) -> dict[str, Any]:
 
 
 def thaw(part: Any, frozen: Any) -> None:
-    """Put frozen memory into a part of the same kind, or refuse what does not fit."""
-    expected = freeze(part)
-    if not isinstance(frozen, dict) or set(frozen) != set(expected):
+    """Put frozen memory into a part of the same kind, or refuse what does not fit.
+
+    A class names in ``forgotten`` what its earlier versions kept besides; this is left out.
+    """
+    expected, forgotten = freeze(part), getattr(part, "forgotten", ())
+    if not isinstance(frozen, dict) or set(frozen).difference(forgotten) != set(expected):
         raise InputError("text", f"was saved by another policy or version: {type(part).__name__} has other memory")
-    for name, value in frozen.items():
-        inner = getattr(part, name)
+    for name in expected:
+        inner, value = getattr(part, name), frozen[name]
         if not isinstance(inner, np.ndarray):
             thaw(inner, value)
             continue

@@ -120,11 +120,11 @@ class Likelihood(Releases, Protocol):
     1e-6 in a total of 4096. Such a response is noticed with the next one that has more weight.
     """
 
-    def misfit(self, arm: int, mean: float) -> float:
-        """Minus the log-likelihood of the releases if the arm's mean reward were ``mean``, up to a constant.
+    def evidence(self, arm: int, mean: float, top: float) -> float:
+        """The evidence against an arm's mean reward being ``top``; ``mean`` is the released mean, at most ``top``.
 
-        It is least at the released mean and grows with the distance from it on each side. The difference from the least
-        value is the evidence against ``mean``.
+        It is the logarithm of how many times as likely the releases are if the mean reward is ``mean``. It grows with
+        ``top``.
         """
 
     def reaches(self, arm: int, mean: float) -> bool:
@@ -136,7 +136,7 @@ class Foreseeable(Likelihood, Protocol):
     """A likelihood whose changes in later rounds the curator can bound, which makes simulations quicker."""
 
     def steepness(self, arm: int, mean: float) -> float:
-        """An upper bound on the slope of the misfit between the released mean and ``mean``, which is larger."""
+        """An upper bound on the slope of the evidence between the released mean and ``mean``, which is larger."""
 
     def rise(self, arm: int, mean: float, top: float, evidence: float) -> float:
         """An estimate of what the next response adds to this evidence against ``top``; ``mean`` is the released mean.

@@ -50,8 +50,8 @@ class OwnLikelihood(Plain):
 
     __slots__ = ()
 
-    def misfit(self, arm: int, mean: float) -> float:
-        return 2.0 * self.counts[arm] * (mean - self.mean(arm)) ** 2
+    def evidence(self, arm: int, mean: float, top: float) -> float:
+        return 2.0 * self.counts[arm] * (top - mean) ** 2
 
 
 class OwnBound(Plain):

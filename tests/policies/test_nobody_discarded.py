@@ -106,7 +106,7 @@ def test_where_all_have_one_level_the_likelihood_is_that_of_the_bits() -> None:
     slope = math.tanh(0.5)
     assert curator.mean(0) == pytest.approx(0.5)
     for q in (0.3, 0.7, 0.99):
-        assert curator.misfit(0, q) == pytest.approx(120 * kl(0.5, 0.5 + (q - 0.5) * slope))
+        assert curator.evidence(0, 0.5, q) == pytest.approx(120 * kl(0.5, 0.5 + (q - 0.5) * slope))
 
 
 def test_the_weighted_mean_is_covered() -> None:

@@ -231,9 +231,9 @@ def test_evidence_is_what_the_curator_foresaw(name: str) -> None:
         mean = curator.mean(0)
         top = mean + (0.999 - mean) * rng.random() ** 3
         points = [mean + (top - mean) * k / 50 for k in range(51)]
-        misfits = [curator.misfit(0, point) for point in points]
-        evidence, step = misfits[50] - misfits[0], (top - mean) / 50
-        steepest = max(right - left for left, right in pairwise(misfits))
+        against = [curator.evidence(0, mean, point) for point in points]
+        evidence, step = against[50], (top - mean) / 50
+        steepest = max(right - left for left, right in pairwise(against))
         assert steepest <= curator.steepness(0, top) * step + 1e-9
         assert curator.steepness(0, top) * step <= 3 * steepest + 1e-9  # and it does not say much more
         ahead, budget = int(rng.integers(2, 50)), evidence + rng.exponential()
@@ -244,7 +244,7 @@ def test_evidence_is_what_the_curator_foresaw(name: str) -> None:
             if mean <= line:
                 break
             lasted += 1
-            assert mean >= top or curator.misfit(0, top) - curator.misfit(0, mean) <= budget + 1e-9, trial
+            assert mean >= top or curator.evidence(0, mean, top) <= budget + 1e-9, trial
     assert lasted > 500
 
 
@@ -253,8 +253,8 @@ class OwnLikelihood(Plain):
 
     __slots__ = ()
 
-    def misfit(self, arm: int, mean: float) -> float:
-        off = mean - self.mean(arm)
+    def evidence(self, arm: int, mean: float, top: float) -> float:
+        off = top - mean
         return 2.0 * self.counts[arm] * off * off
 
 

@@ -61,15 +61,19 @@ class LikelihoodIMED(NamedTuple):
     correction: float
     counts: Floats  # (arms,): the number of samples when ``means`` was computed; 0 before that
     means: Floats  # (arms,)
-    least: Floats  # (arms,): the misfit at the arm's own mean; valid where that is below ``tops``
     tops: Floats  # (arms,): the largest mean of all arms when ``indices`` was computed; -1 before that
     indices: Floats  # (arms,)
 
     @classmethod
     def start(cls, arms: int, *, correction: float = 0.0) -> Self:
         """A fresh agent."""
-        memory = np.zeros((5, arms))
+        memory = np.zeros((4, arms))
         return cls(not_negative("correction", correction), *memory)
+
+    @property
+    def forgotten(self) -> tuple[str, ...]:
+        """What earlier versions kept besides."""
+        return ("least",)
 
     def act(self, releases: Likelihood, t: int, rng: Rng) -> tuple[int, int, float]:
         arms = len(self.means)
@@ -129,13 +133,9 @@ class LikelihoodIMED(NamedTuple):
 
     def index_at(self, releases: Likelihood, arm: int, top: float) -> float:
         """The index of an arm when the largest mean is ``top``."""
-        last = self.tops[arm]
-        if last != top:
-            evidence = 0.0
-            if self.means[arm] < top:
-                if last < 0.0 or last <= self.means[arm]:
-                    self.least[arm] = releases.misfit(arm, self.means[arm])
-                evidence = max(releases.misfit(arm, top) - self.least[arm], 0.0)
+        if self.tops[arm] != top:
+            mean = self.means[arm]
+            evidence = max(releases.evidence(arm, mean, top), 0.0) if mean < top else 0.0  # rounding
             self.tops[arm] = top
             self.indices[arm] = corrected(evidence, self.correction) + positive_log(self.counts[arm])
         return self.indices[arm]

@@ -39,7 +39,6 @@ class KeptOfIMED(NamedTuple):
     counts: Floats  # (arms,): the number of samples when the next three were computed; 0 before that
     means: Floats  # (arms,)
     logs: Floats  # (arms,): log of ``counts``
-    least: Floats  # (arms,): the misfit at the arm's own mean, where misfits are known up to a constant; NaN if not yet
     tops: Floats  # (arms,): the largest mean of all arms when the next three were computed; -1 before that
     evidence: Floats  # (arms,)
     penalties: Floats  # (arms,): the evidence with IMED's correction
@@ -91,7 +90,7 @@ class IMEDInStints:
             n = releases.samples(arm, 0)
             if self.counts[arm] != n:
                 self.counts[arm], self.means[arm], self.logs[arm] = n, self.mean(releases, arm), positive_log(n)
-                self.least[arm], self.tops[arm] = math.nan, -1.0
+                self.tops[arm] = -1.0
         leader = 0
         for arm in range(1, arms):
             if self.means[arm] > self.means[leader]:
@@ -125,9 +124,9 @@ class IMEDInStints:
     def rounding(self: Any, arm: int) -> float:
         """A bound on the rounding error of this arm's index, if evidence is rounded like n times a divergence.
 
-        On ``BinnedBernoulli`` it is a bound at large levels only. There the error grows with the number of responses,
-        which may be much more than their weight: 1e8 responses at level 1e-3 weigh 25. So at small levels rounding may
-        decide between two indices that nearly agree.
+        On ``BinnedBernoulli`` the error also grows with the number of responses, which may be much more than their
+        weight: 1e8 responses at level 1e-3 weigh 25, and the error is about 1e-12. With very many such responses,
+        rounding may decide between two indices that nearly agree.
         """
         return MARGIN + 1e-15 * self.counts[arm]
 
@@ -210,7 +209,7 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
     @classmethod
     def start(cls, imed: IMED) -> Self:
         """A fresh agent with the choices of ``imed``."""
-        return cls(imed, np.array([-1]), np.array([0]), *np.zeros((8, imed.arms)))
+        return cls(imed, np.array([-1]), np.array([0]), *np.zeros((7, imed.arms)))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         imed = self.imed
@@ -274,7 +273,7 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
     @classmethod
     def start(cls, likelihood: LikelihoodIMED) -> Self:
         """A fresh agent with the choices of ``likelihood``."""
-        return cls(likelihood, np.array([-1]), np.array([0]), *np.zeros((8, len(likelihood.means))))
+        return cls(likelihood, np.array([-1]), np.array([0]), *np.zeros((7, len(likelihood.means))))
 
     def act(self, releases: Foreseeable, t: int, rng: Rng) -> tuple[int, int, float]:
         arm = self.unready(releases, t, 1.0)
@@ -286,9 +285,7 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
 
     def against(self, releases: Foreseeable, arm: int, top: float) -> float:
         """The evidence against the arm's mean being ``top``."""
-        if math.isnan(self.least[arm]):
-            self.least[arm] = releases.misfit(arm, self.means[arm])
-        return max(releases.misfit(arm, top) - self.least[arm], 0.0)
+        return max(releases.evidence(arm, self.means[arm], top), 0.0)  # rounding
 
     def steepness(self, releases: Foreseeable, arm: int, top: float) -> float:
         """An upper bound on the slope of the evidence between the arm's mean and ``top``."""

@@ -89,8 +89,8 @@ class RunningSum(Batches):
     def mean(self, arm: int) -> float:
         return unit(self.average(arm))
 
-    def misfit(self, arm: int, mean: float) -> float:
-        return self.counts[arm] * d_eps(self.mean(arm), mean, self.epsilon)
+    def evidence(self, arm: int, mean: float, top: float) -> float:
+        return self.counts[arm] * d_eps(mean, top, self.epsilon)
 
     def upper(self, arm: int, budget: float) -> float:
         return d_eps_upper(self.mean(arm), budget / self.counts[arm], self.epsilon)
@@ -128,9 +128,10 @@ class BatchLikelihood(MostLikely, Batches):
             bend += n * second
         return slope, bend
 
-    def misfit(self, arm: int, mean: float) -> float:
+    def evidence(self, arm: int, mean: float, top: float) -> float:
         total = 0.0
         for batch in range(self.entries(arm)):
             n = self.sizes[arm, batch]
-            total += n * d_eps(self.sums[arm, batch] / n, mean, self.epsilon)
+            noisy = self.sums[arm, batch] / n
+            total += n * (d_eps(noisy, top, self.epsilon) - d_eps(noisy, mean, self.epsilon))
         return total

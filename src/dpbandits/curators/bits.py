@@ -19,6 +19,7 @@ __all__ = ["MAX_LEVELS", "BitsAtLevels", "LaplaceAtLevels"]
 #: levels.
 BLOCK = 64
 MAX_LEVELS = 8
+CLOSE = 1.0  # a slack below this is computed anew, because adding up its changes rounds
 ANYBODY = 1e-300  # the least level above 0
 OWN_LEVEL = (
     "each user's response is private at that user's own epsilon, which is public "
@@ -89,6 +90,11 @@ class BitsAtLevels(AtLevels):
         """Whether the slack changes as ``change`` says, for bits of these attenuations."""
         return True
 
+    def taken(self: Any, arm: int, bit: float, slope: float, line: float) -> float:
+        """Take a bit, and return by how much it changed the slack."""
+        self.take(arm, bit, 1.0 - bit, slope)
+        return self.change(line, slope, bit)
+
     def given_mean(self: Any, environment: Environment, arm: int) -> float:
         """The mean of the numbers in [0, 1] that the devices turn into bits."""
         return environment.sigmoid_means[arm] if self.sigmoid else environment.unit_means[arm]
@@ -135,18 +141,22 @@ class BitsAtLevels(AtLevels):
         return max(-self.change(line, slope, 1.0), 0.0), max(-self.change(line, slope, 0.0), 0.0)
 
     def add_few(self: Any, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
-        """Play up to n rounds, until the mean is no longer above ``line``; how many that took.
-
-        Where no response comes the mean stays, so only the first such round looks at it.
-        """
+        """Play up to n rounds, until the mean is no longer above ``line``; how many that took."""
         mean = self.given_mean(environment, arm)
+        watched = line > NO_LINE
+        slack = self.slack(arm, line) if watched and self.heard(arm) else -math.inf
         for played in range(1, n + 1):
             slope = environment.population.bit_slope(self.least_level(), rewards)
             one = 1.0 if noise.random() < attenuate(mean, slope) else 0.0
             if slope > 0.0:
-                self.take(arm, one, 1.0 - one, slope)
-            if line > NO_LINE and (slope > 0.0 or played == 1) and self.heard(arm) and self.slack(arm, line) <= 0.0:
-                return played
+                if watched:
+                    slack += self.taken(arm, one, slope, line)
+                else:
+                    self.take(arm, one, 1.0 - one, slope)
+            if watched and slack < CLOSE and self.heard(arm):
+                slack = self.slack(arm, line)
+                if slack <= 0.0:
+                    return played
         return n
 
     def add_many(self: Any, environment: Environment, arm: int, n: int, line: float, rng: Rng) -> int:

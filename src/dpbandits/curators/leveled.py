@@ -11,7 +11,6 @@ from dpbandits.checks import at_least
 from dpbandits.curators.bits import MAX_LEVELS, BitsAtLevels, LaplaceAtLevels
 from dpbandits.curators.likelihood import HIGH, LOW, MostLikely
 from dpbandits.mechanisms import attenuate
-from dpbandits.numerics import kl
 from dpbandits.types import Floats, Integers, Rng
 
 
@@ -42,8 +41,8 @@ class WeightedMean(ByWeight):
     def mean(self: Any, arm: int) -> float:
         return self.sums[arm] / self.weights[arm]
 
-    def misfit(self: Any, arm: int, mean: float) -> float:
-        off = mean - self.mean(arm)
+    def evidence(self: Any, arm: int, mean: float, top: float) -> float:
+        off = top - mean
         return 2.0 * self.weights[arm] * off * off
 
     def steepness(self: Any, arm: int, mean: float) -> float:
@@ -124,7 +123,7 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
     >>> curator, rng = BinnedBernoulli.start(2), np.random.default_rng(0)
     >>> for bit in (1.0, 1.0, 0.0):
     ...     curator.add(0, bit, 2.0, rng)
-    >>> round(float(curator.mean(0)), 4), round(float(curator.misfit(0, 0.5) - curator.misfit(0, 0.7188)), 4)
+    >>> round(float(curator.mean(0)), 4), round(float(curator.evidence(0, curator.mean(0), 0.5)), 4)
     (0.7188, 0.1699)
     """
 
@@ -160,8 +159,12 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
 
     def score(self, arm: int, mean: float) -> tuple[float, float]:
         """The first and second derivative of the misfit."""
+        return self.score_of(arm, mean, 0, self.used[0])
+
+    def score_of(self, arm: int, mean: float, first: int, end: int) -> tuple[float, float]:
+        """What the bins at these places contribute to ``score``."""
         slope, bend = 0.0, 0.0
-        for place in range(self.used[0]):
+        for place in range(first, end):
             n = self.counts[arm, place]
             if n > 0.0:
                 ones, s = self.ones[arm, place], self.slopes[arm, place] / n
@@ -175,8 +178,14 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
     def slack(self, arm: int, line: float) -> float:
         """Positive while the mean is above ``line``: the misfit still falls there."""
         if line >= HIGH:
-            return 0.0
+            return -math.inf
         return -self.score(arm, max(line, LOW))[0]
+
+    def taken(self, arm: int, bit: float, slope: float, line: float) -> float:
+        place, at = self.place(slope), min(max(line, LOW), HIGH)
+        before = self.score_of(arm, at, place, place + 1)[0]
+        self.take(arm, bit, 1.0 - bit, slope)
+        return before - self.score_of(arm, at, place, place + 1)[0]
 
     def change(self, line: float, slope: float, bit: float) -> float:
         """By how much a bit changes the slack, where all of its bin have the same attenuation."""
@@ -193,12 +202,14 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
             shared += 1 if self.bin(slopes[j]) == self.bin(slopes[j - 1]) else 0
         return shared == 0
 
-    def misfit(self, arm: int, mean: float) -> float:
+    def evidence(self, arm: int, mean: float, top: float) -> float:
         total = 0.0
         for place in range(self.used[0]):
             n = self.counts[arm, place]
             if n > 0.0:
-                total += n * kl(self.ones[arm, place] / n, attenuate(mean, self.slopes[arm, place] / n))
+                ones, s = self.ones[arm, place], self.slopes[arm, place] / n
+                p, less = attenuate(top, s), (top - mean) * s
+                total += ones * math.log1p(-less / p) + (n - ones) * math.log1p(less / (1.0 - p))
         return total
 
     def steepness(self, arm: int, mean: float) -> float:

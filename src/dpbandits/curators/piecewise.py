@@ -94,8 +94,8 @@ class LocalPiecewise(Local, PiecewiseFields):
         reach = (1.0 + self.window / GRID) / self.slope
         return reach * math.sqrt(0.5 * confidence / (self.counts[arm] + ahead))
 
-    def misfit(self, arm: int, mean: float) -> float:
-        off = mean - self.mean(arm)
+    def evidence(self, arm: int, mean: float, top: float) -> float:
+        off = top - mean
         return 0.5 * self.counts[arm] * math.log1p(off * off / self.variance(arm))
 
     def steepness(self, arm: int, mean: float) -> float:

@@ -104,8 +104,8 @@ class OneByOne(PassedOn, OneByOneFields[Inner]):
     def due(self: Any, arm: int) -> int:
         return self.inner.due(arm)
 
-    def misfit(self: Any, arm: int, mean: float) -> float:
-        return self.inner.misfit(arm, mean)
+    def evidence(self: Any, arm: int, mean: float, top: float) -> float:
+        return self.inner.evidence(arm, mean, top)
 
     def reaches(self: Any, arm: int, mean: float) -> bool:
         return self.inner.reaches(arm, mean)
