@@ -25,7 +25,8 @@ from dpbandits import __version__, simulate
 from dpbandits.agents import Geometric, LikelihoodIMED, LikelihoodUCB, batches
 from dpbandits.curators import BatchLikelihood
 from dpbandits.numerics import d_eps, unit
-from dpbandits.policies.dp_likelihood import FOUR, first_batch
+from dpbandits.policies.dp_likelihood import FOUR
+from dpbandits.policies.first_batch import first_batch
 from dpbandits.policies.policy import Parts, published
 from dpbandits.simulation import Trace
 
@@ -119,10 +120,14 @@ class ExactLikelihood(BatchLikelihood):
     __slots__ = ()
 
     def misfit(self, arm: int, mean: float) -> float:
+        """Minus the log-likelihood, up to a constant."""
         total = 0.0
         for batch in range(self.entries(arm)):
             total -= log_likelihood(self.sums[arm, batch], self.sizes[arm, batch], mean, self.epsilon)
         return total
+
+    def evidence(self, arm: int, mean: float, top: float) -> float:
+        return self.misfit(arm, top) - self.misfit(arm, mean)
 
     def saddle(self, arm: int) -> float:
         """The mean by the saddle-point form."""
@@ -225,7 +230,7 @@ class UpperLikelihood(BatchLikelihood):
 
 
 def _imed(curator: Any, arms: int, epsilon: float, ratio: float, correction: float) -> Parts:
-    first = first_batch(FOUR, FOUR, 4.0, epsilon)
+    first = first_batch(FOUR, FOUR, 4.0 / epsilon)
     agent = Geometric.start(arms, LikelihoodIMED.start(arms, correction=correction), ratio=ratio, first=first)
     return Parts(agent, curator.start(arms, epsilon=epsilon, most=batches(ratio, first)))
 
@@ -245,7 +250,7 @@ def integers(arms: int, *, epsilon: float, ratio: float = 1.5, correction: float
 @published("ours", cost="stint")
 def upper(arms: int, *, epsilon: float, ratio: float = 1.5) -> Parts:
     """DP-GLR-UCB: an upper confidence bound from the likelihood of the batches that are too low."""
-    first = first_batch(FOUR, FOUR, 4.0, epsilon)
+    first = first_batch(FOUR, FOUR, 4.0 / epsilon)
     agent = Geometric.start(arms, LikelihoodUCB.start(arms), ratio=ratio, first=first)
     return Parts(agent, UpperLikelihood.start(arms, epsilon=epsilon, most=batches(ratio, first)))
 

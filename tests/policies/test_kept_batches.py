@@ -133,6 +133,30 @@ def test_the_closed_form_of_the_exact_likelihood_is_the_convolution(variants: Mo
                     assert variants.log_likelihood(noisy, n, mean, epsilon) == pytest.approx(math.log(summed), rel=1e-8)
 
 
+def test_the_evidence_of_the_exact_likelihood_is_the_logarithm_of_its_ratio(variants: ModuleType) -> None:
+    """It differs from that of the saddle-point form, and has no other value at its own mean."""
+    curator, shipped = (kind.start(1, epsilon=0.1) for kind in (variants.ExactLikelihood, BatchLikelihood))
+    for one in (curator, shipped):
+        one.batches[0], one.counts[0] = 2, 14.0
+        one.sums[0, :2], one.sizes[0, :2] = (2.5, 9.25), (4.0, 10.0)
+    mean = curator.mean(0)
+    for top in (0.7, 0.9, 0.99):
+        ratio = sum(
+            variants.log_likelihood(noisy, n, mean, 0.1) - variants.log_likelihood(noisy, n, top, 0.1)
+            for noisy, n in ((2.5, 4.0), (9.25, 10.0))
+        )
+        assert curator.evidence(0, mean, top) == pytest.approx(ratio)
+        assert curator.evidence(0, mean, top) != pytest.approx(shipped.evidence(0, mean, top), rel=0.01)
+    assert curator.evidence(0, mean, mean) == 0.0
+
+
+@pytest.mark.parametrize("name", ["exact", "integers", "upper"])
+def test_every_variant_can_be_played(variants: ModuleType, name: str) -> None:
+    trace = dp.simulate(getattr(variants, name), arms="0.9,0.1", horizon=2000, runs=2, epsilon=1.0, engine="python")
+    assert trace.pulls[:, -1].sum() == 4000
+    assert trace.pulls[0, -1, 0] > 1500
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize("rewards", ["bits", "uniform"])
 def test_the_misfit_at_the_true_mean_is_below_a_gamma_variable(

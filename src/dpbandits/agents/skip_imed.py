@@ -125,8 +125,9 @@ class IMEDInStints:
         """A bound on the rounding error of this arm's index, if evidence is rounded like n times a divergence.
 
         On ``BinnedBernoulli`` the error also grows with the number of responses, which may be much more than their
-        weight: 1e8 responses at level 1e-3 weigh 25, and the error is about 1e-12. With very many such responses,
-        rounding may decide between two indices that nearly agree.
+        weight: 1e8 responses at level 1e-3 weigh 25, and the error is about 1e-12. It is also larger where the largest
+        mean is next to 1, because 1 minus it has few digits. There rounding may decide between two indices that nearly
+        agree.
         """
         return MARGIN + 1e-15 * self.counts[arm]
 

@@ -129,9 +129,10 @@ class BatchLikelihood(MostLikely, Batches):
         return slope, bend
 
     def evidence(self, arm: int, mean: float, top: float) -> float:
-        total = 0.0
+        at_top, at_mean = 0.0, 0.0
         for batch in range(self.entries(arm)):
             n = self.sizes[arm, batch]
             noisy = self.sums[arm, batch] / n
-            total += n * (d_eps(noisy, top, self.epsilon) - d_eps(noisy, mean, self.epsilon))
-        return total
+            at_top += n * d_eps(noisy, top, self.epsilon)
+            at_mean += n * d_eps(noisy, mean, self.epsilon)
+        return at_top - at_mean
