@@ -1,7 +1,7 @@
 """What would change DP-GLR-IMED: the exact likelihood, noise on the integers, and an index with a theorem.
 
-``python benchmarks/glr_variants.py docs/papers/strongest.md`` writes the table of that page, in about five minutes on
-one core. Each variant is a policy: ``dpbandits simulate glr_variants:exact ...`` plays it in this folder.
+``python benchmarks/glr_variants.py docs/papers/strongest.md`` writes the table of that page, in about two minutes on
+two cores. Each variant is a policy: ``dpbandits simulate glr_variants:exact ...`` plays it in this folder.
 
 * ``exact``: the likelihood of a noisy sum is the convolution of the binomial distribution and of Laplace noise, in the
   place of its saddle-point form n d_eps.
