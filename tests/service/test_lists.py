@@ -100,7 +100,7 @@ def test_a_list_that_is_too_long_is_refused_before_its_items_are_looked_at(
 ) -> None:
     """To say what is wrong with each of half a million items took most of a second, in which nobody was answered."""
     monkeypatch.setattr(hot, "_alone", None)
-    answer = client.post("/v1/responses", content=b"[%s1]" % (b"1," * hot.MOST))
+    answer = client.post("/v1/responses", content=b"[%s1]" % (b"1," * hot.MAX_ITEMS))
     assert answer.status_code == 413
     assert "1001" in answer.text
 

@@ -88,7 +88,7 @@ def test_a_log_that_was_deleted_under_the_server_is_noticed(serve: Open, file: P
         assert client.post("/v1/responses", json={"token": tokens[0], "response": 1}).status_code == 503
     else:
         served(client)._look_at_file()  # it may be unreadable once for another reason
-        with pytest.raises(FileNotFoundError, match="it is damaged, or was overwritten"):
+        with pytest.raises(FileNotFoundError, match=r"its log \(-wal or -shm\) was deleted or replaced"):
             served(client)._look_at_file()
     assert client.post("/v1/experiments/shop/decisions").status_code == 503
     assert client.get("/readyz").status_code == 503

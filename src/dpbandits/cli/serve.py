@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +15,8 @@ from dpbandits.cli.shared import app, as_json, print_table
 from dpbandits.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
     from dpbandits.service.settings import ServerSettings
 
 NEEDED = (
@@ -187,13 +191,26 @@ def _settings(config: str | None, **flags: Any) -> ServerSettings:
     return ServerSettings.read(config, **{name: value for name, value in flags.items() if value is not None})
 
 
-def _opened(store: str | None, config: str | None, *, new: bool = True) -> Any:
-    """A transaction on the store, whose tables are up to date. A file that is not there is made only if it is new."""
+@contextmanager
+def _opened(store: str | None, config: str | None, *, new: bool = True) -> Iterator[Connection]:
+    """A transaction on the store, whose tables are up to date. A file that is not there is made only if it is new.
+
+    All is closed before anything is printed.
+    """
     settings = _settings(config, store=store)
+    from dpbandits.service.files import refuse_unwritable
+    from dpbandits.service.keyring import alone
     from dpbandits.service.store import Database
 
     opened = Database(settings.store)
-    if not new and opened.path is not None and not opened.path.exists():
-        raise InputError("store", f"must be the database of a server, got {opened.path}, which does not exist")
-    opened.migrate()
-    return opened.engine.begin()
+    with ExitStack() as held:
+        if opened.path is not None:
+            if not new and not opened.path.exists():
+                raise InputError("store", f"must be the database of a server, got {opened.path}, which does not exist")
+            refuse_unwritable("store", opened.path)
+            held.enter_context(alone(opened.path))  # another such command may have the lock
+        held.enter_context(closing(opened))
+        opened.lock(or_join=True)
+        opened.migrate()
+        with opened.engine.begin() as connection:
+            yield connection

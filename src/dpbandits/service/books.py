@@ -173,7 +173,7 @@ def choose(
             if alike is not None:
                 rows.append(_row(run, name, ask, first, item - first, *alike, made, version, person))
             alike, first = found, item
-        elif not (experiment.special or quiet):  # the first of a stint may be by chance, and the others are as it
+        elif not (experiment.special or quiet):  # the first decision of a stint may be random; the others have its arm
             count += state.decide_alike(*found[0][:2], int(min(number - item - 1, state.left)), now)
         item += count
     assert alike is not None

@@ -16,20 +16,18 @@ from dpbandits.service.books import Ask, LiveRun, Made, choose, foldable, shown,
 from dpbandits.service.caps import SentByUsers
 from dpbandits.service.commits import Commits
 from dpbandits.service.experiment import HOLDOUT, POLICY
-from dpbandits.service.files import identity
 from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, UNKNOWN, Decided, Item, ItemAnswer, Tell, said_again
 from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, WRITTEN, Rows, released_rows
 from dpbandits.service.sealing import seal
 from dpbandits.service.state import LiveState
 from dpbandits.service.tokens import Token
-from dpbandits.service.writer import Untallied
+from dpbandits.service.writer import Unavailable, Untallied
 
 __all__ = ["Embedded", "Tick"]
 
 CHANGED = "it was changed by somebody else, or put back: restart the server"
-DAMAGED = "it is damaged, or was overwritten: stop the server, and restore a copy"
-NO_LOG = "its log was deleted or replaced while the server ran: stop the server, and restore a copy"
+DAMAGED = "it is damaged, or was overwritten: stop the server, keep a copy of the folder, and restore a backup"
 #: What SQLite reports of a file whose log is not its own, or that lacks our tables.
 BROKEN = ("SQLITE_IOERR", "SQLITE_ERROR")
 
@@ -51,8 +49,6 @@ class Embedded(Commits[Job]):
     noise: SystemNoise = field(default_factory=SystemNoise, init=False)
     #: When this process began, in milliseconds: the file may be a copy that lacks decisions which were made before.
     began: int = field(init=False)
-    #: Which files SQLite's log and its index are, beside the file, since the connection was made.
-    _beside: list[tuple[int, int] | None] = field(default_factory=list, init=False)
     _broken: bool = field(default=False, init=False)  # whether the last look could not read the file
     _doubts: bool = field(default=False, init=False)  # whether the last answers that came had come before
 
@@ -82,24 +78,13 @@ class Embedded(Commits[Job]):
             raise self.store.refuse_all(CHANGED)
 
     def _opened(self) -> Connection:
-        new = self._connection is None
         connection = super()._opened()
-        if self.store.path is not None:
-            self._look_at_names(str(self.store.path), new=new)
+        self.store.look_at_names()
         return connection
 
-    def _look_at_names(self, path: str, *, new: bool) -> None:
-        """Refuse to write where another file, or another log, has the name now. SQLite would go on with the old one.
-
-        A new connection has made its log, or found one: the earlier may have been deleted with the last connection.
-        """
-        self.store.refuse_another_file()
-        beside = [identity(f"{path}-wal"), identity(f"{path}-shm")]
-        if not new and beside != self._beside:
-            raise self.store.refuse_all(NO_LOG)
-        if new:
-            self.store.note_log()
-        self._beside = beside
+    def _lost(self, error: Exception) -> Unavailable:
+        self.store.beside = None  # the log may be deleted with the last connection, and the next one makes another
+        return super()._lost(error)
 
     def _reason(self, error: Exception) -> str:
         """What SQLite says: that the disk is full, for example. It repeats nothing that was to be stored."""

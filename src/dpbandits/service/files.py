@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import sys
 from pathlib import Path
 
 from dpbandits.errors import InputError
 
 __all__ = [
+    "REFUSED",
     "LostFileError",
+    "beside",
+    "generation",
+    "held",
     "held_open",
     "identity",
+    "refuse_link",
     "refuse_log_of_another",
     "refuse_no_file",
+    "refuse_not_open",
     "refuse_unwritable",
     "resolved",
     "size",
 ]
 
-#: What a lock holds while a server runs: the inode numbers of the database, of the lock itself and of the log. If the
-#: lock or the log has another number now, it was copied or made anew, and nothing is known of whose log it is.
-OPEN = re.compile(rb"open (\d+) (\d+) (\d+)")
+#: What a lock holds while a server runs: the inode numbers of the database, of the lock itself and of the log, and the
+#: generation of the database, which earlier versions left out. If the lock or the log has another number now, it was
+#: copied or made anew, and nothing is known of whose log it is.
+OPEN = re.compile(rb"open (\d+) (\d+) (\d+)(?: (\d+))?")
+
+#: What a lock holds after the log was deleted under a server, until the lock is moved away.
+REFUSED = b"refused: the log was deleted or replaced while a server ran"
+
+GET_GENERATION = 0x8008_7601  # FS_IOC_GETVERSION of Linux
 
 
 class LostFileError(FileNotFoundError):
@@ -45,49 +59,85 @@ def size(path: Path | str) -> int:
         return 0
 
 
-def held_open(path: Path, lock: int) -> bytes:
-    """What a lock, by its descriptor, is to hold while a server has a file open, with the log that is there now."""
-    return f"open {path.stat().st_ino} {os.fstat(lock).st_ino} {_number(f'{path}-wal')}".encode()
+def beside(path: Path) -> list[tuple[int, int] | None]:
+    """Which files SQLite's log and its index are now."""
+    return [identity(f"{path}-wal"), identity(f"{path}-shm")]
 
 
-def _number(path: str) -> int:
+def generation(descriptor: int) -> int:
+    """Which it is of the files that had its inode number one after the other; 0 where the file system does not say."""
+    try:
+        return int.from_bytes(fcntl.ioctl(descriptor, GET_GENERATION, bytes(8)), sys.byteorder)
+    except OSError:
+        return 0
+
+
+def held(lock: int) -> bytes:
+    """The first line of a lock, by its descriptor. What follows is left of an earlier one, which was longer."""
+    return os.pread(lock, 200, 0).partition(b"\n")[0]
+
+
+def held_open(path: Path, file: int, lock: int) -> bytes:
+    """What a lock is to hold while a server has a file open, with the log that is there now; by their descriptors."""
+    numbers = os.fstat(file).st_ino, os.fstat(lock).st_ino, _number(f"{path}-wal"), generation(file)
+    return b"open %d %d %d %d" % numbers
+
+
+def _number(path: Path | str) -> int:
     """The inode number of a file; 0 where there is none."""
     found = identity(path)
     return 0 if found is None else found[1]
 
 
-def refuse_log_of_another(name: str, path: Path, lock: int | None) -> None:
-    """Refuse a file beside which lies the log of another: SQLite would write that log into it.
+def refuse_log_of_another(name: str, path: Path, lock: int | None = None) -> None:
+    """Refuse a file beside which lies the log or the journal of another: SQLite would write that into it.
 
-    Nothing is opened but the lock, and nothing is written. ``lock`` is its descriptor, where this process has it.
+    Nothing is written. ``lock`` is the descriptor of the lock, which this process holds.
     """
-    wal, shm = f"{path}-wal", f"{path}-shm"
-    if not size(wal):
-        return
-    if not size(path):  # SQLite would delete the log
-        text = f"is empty or gone, and its log is not: put {path} back; to begin anew, delete {wal} and {shm}"
+    wal, shm, journal = (Path(f"{path}{end}") for end in ("-wal", "-shm", "-journal"))
+    for one in (wal, shm, journal):
+        refuse_no_file(name, one)
+    if size(wal) and not size(path):  # SQLite would delete the log
+        text = f"is empty or gone, and its log is not: put {path} back; or, to begin anew, move {wal} and {shm} away"
         raise InputError(name, text)
-    if _last_open(name, path, lock) not in (None, path.stat().st_ino):
+    if lock is None:
+        return
+    if held(lock) == REFUSED:
+        text = "lost its log (-wal or -shm) while the last server ran, and may lack what was stored last"
+        text += f": keep a copy of the folder; then move {path}.lock away, and start: {path}"
+        raise InputError(name, f"{text}; restore a backup only if something is missing")
+    left = f"{wal} and {shm}" if size(wal) else str(journal) if size(journal) and size(path) else ""
+    if left and _is_of_another(path, lock):
         text = f"must lie beside its own log, and the log beside it belongs to another file: put that back as {path}"
-        text += f"; or delete {wal} and {shm}, and with them what was stored last"
-        raise InputError(name, f"{text}; or, if file and log were copied together, delete {path}.lock")
+        text += f"; or, if this is a backup that was restored and not used yet, move {left} to another folder"
+        raise InputError(name, f"{text}; or, if it is the same file, which was moved or copied, move {path}.lock away")
 
 
-def _last_open(name: str, path: Path, lock: int | None) -> int | None:
-    """The number of the file that the last server had open, if it did not stop cleanly; None where that is unknown."""
-    if lock is not None:
-        held, number = os.pread(lock, 200, 0), os.fstat(lock).st_ino
-    else:
-        beside = Path(f"{path}.lock")
-        refuse_no_file(name, beside)  # one would wait for a pipe
-        try:
-            held, number = beside.read_bytes()[:200], beside.stat().st_ino
-        except OSError:
-            return None
-    found = OPEN.fullmatch(held)
-    if found is None or (int(found[2]), int(found[3])) != (number, _number(f"{path}-wal")):
-        return None
-    return int(found[1])
+def _is_of_another(path: Path, lock: int) -> bool:
+    """Whether the last server had another file open, and neither the lock nor a log was copied or made anew since.
+
+    The file is opened. To close it ends SQLite's own locks on it in this process, so none of it may use the file yet.
+    """
+    found = OPEN.fullmatch(held(lock))
+    if found is None or int(found[2]) != os.fstat(lock).st_ino:
+        return False
+    if size(f"{path}-wal") and int(found[3]) != _number(f"{path}-wal"):
+        return False
+    with path.open("rb") as file:
+        before, now = int(found[4] or 0), generation(file.fileno())
+    return int(found[1]) != _number(path) or (before != now and 0 not in (before, now))
+
+
+def refuse_not_open(name: str, path: Path) -> None:
+    """Refuse a file that the server which holds the lock does not have open, with the log that is there now.
+
+    A number is enough: as long as a server has a file open, no other gets its number.
+    """
+    with open(f"{path}.lock", "rb") as lock:
+        found, own = OPEN.fullmatch(held(lock.fileno())), os.fstat(lock.fileno()).st_ino
+    if found is None or [int(one) for one in found.groups()[:3]] != [_number(path), own, _number(f"{path}-wal")]:
+        text = f"is used by a server that does not have this file open: {path}; look at the log of that server"
+        raise InputError(name, f"{text}; if it was just started or stopped, try again")
 
 
 def refuse_unwritable(name: str, path: Path) -> None:
@@ -102,6 +152,12 @@ def resolved(name: str, path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError):  # which of them depends on Python
         raise InputError(name, f"must be a file, got {path}, whose links lead nowhere") from None
+
+
+def refuse_link(name: str, lock: Path) -> None:
+    """Refuse a lock that is a link, symbolic or hard: what it leads to would be overwritten."""
+    if lock.is_symlink() or (lock.is_file() and lock.stat().st_nlink > 1):
+        raise InputError(name, f"cannot be locked: {lock} is a link: delete the link")
 
 
 def refuse_no_file(name: str, path: Path) -> None:

@@ -22,10 +22,10 @@ from dpbandits.service.problems import Refusal, not_loaded
 from dpbandits.service.responses import UNKNOWN, Item, ItemAnswer, Tell
 from dpbandits.service.service import Service
 
-__all__ = ["CODES", "MOST", "decide", "respond"]
+__all__ = ["CODES", "MAX_ITEMS", "decide", "respond"]
 
 #: The most decisions or responses in one request.
-MOST = 1000
+MAX_ITEMS = 1000
 
 #: The HTTP status of what became of a single response.
 CODES = {"accepted": 200, "duplicate": 200, "conflict": 409, "late": 410, "unknown": 404, "invalid": 422}
@@ -33,7 +33,7 @@ CODES = {"accepted": 200, "duplicate": 200, "conflict": 409, "late": 410, "unkno
 #: The field in a message of msgspec: where a value is wrong, or one that is not known. Other messages name types.
 FIELD = re.compile(r"(?:at `\$\.|unknown field `)([^`]+)`$")
 
-#: How the names of the decisions of a lease end, and so no other name.
+#: The end of the names of decisions that were made in a lease. No other name may end like this.
 OF_A_LEASE = re.compile(r"\.[0-9]+$")
 
 #: What msgspec raises where a body is no JSON, or nothing that Python can hold.
@@ -99,8 +99,8 @@ async def decide(service: Service, name: str, body: bytes) -> bytes:
         raise InputError("decision", "must be 1 to 200 letters, digits or ._:=~- signs")
     if asked.decision is not None and OF_A_LEASE.search(asked.decision) is not None:
         raise InputError("decision", f"must not end in a dot and digits, as those of a lease do, got {asked.decision}")
-    if asked.count is not None and not 1 <= asked.count <= MOST:
-        raise InputError("count", f"must be from 1 to {MOST}, got {asked.count}")
+    if asked.count is not None and not 1 <= asked.count <= MAX_ITEMS:
+        raise InputError("count", f"must be from 1 to {MAX_ITEMS}, got {asked.count}")
     if asked.user is not None and not 0 < len(asked.user) <= 200:
         raise InputError("user", "must be a text of 1 to 200 characters")
     if asked.user is None and experiment.cap is not None:
@@ -166,22 +166,22 @@ def _list(body: bytes) -> list[Any]:
     text, items = body.decode(errors="surrogateescape"), list[bytes]()
     place = text.index("[")
     with suppress(ValueError, IndexError, RecursionError):
-        while len(items) <= MOST and text[place] == ("," if items else "["):
+        while len(items) <= MAX_ITEMS and text[place] == ("," if items else "["):
             start = BLANK.match(text, place + 1).end()  # type: ignore[union-attr]  # it matches anywhere
             end = _ends.raw_decode(text, start)[1]
             items.append(text[start:end].encode(errors="surrogateescape"))
             place = BLANK.match(text, end).end()  # type: ignore[union-attr]
-        if len(items) > MOST:
-            raise Refusal(413, f"a list may have at most {MOST} items, got more")
+        if len(items) > MAX_ITEMS:
+            raise Refusal(413, f"a list may have at most {MAX_ITEMS} items, got more")
         if text[place] == "]" and BLANK.fullmatch(text, place + 1):
             return items
     return _read(_each, body)  # says what is wrong
 
 
 def _few(sent: Any) -> Any:
-    """What was sent, if it is no list that is too long."""
-    if isinstance(sent, list) and len(sent) > MOST:
-        raise Refusal(413, f"a list may have at most {MOST} items, got {len(sent)}")
+    """What was sent. A list that is too long is refused."""
+    if isinstance(sent, list) and len(sent) > MAX_ITEMS:
+        raise Refusal(413, f"a list may have at most {MAX_ITEMS} items, got {len(sent)}")
     return sent
 
 

@@ -201,7 +201,7 @@ class Keyring:
 
 
 def _byte(number: int) -> int:
-    """By which a token names its key."""
+    """The byte in a token that says which key it was made with."""
     return (number - 1) % TOKEN_KEY_NUMBERS + 1
 
 

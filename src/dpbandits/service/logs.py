@@ -13,7 +13,7 @@ import structlog
 __all__ = ["Seldom", "configure", "where"]
 
 SELDOM = 10.0  # seconds between two lines that say the same
-MOST_KEPT = 100  # texts, of which it is known when they were last written
+MAX_TEXTS = 100  # for so many texts it is known when each was last written
 
 
 def where(error: BaseException) -> str:
@@ -37,7 +37,7 @@ class Seldom:
         now = time.monotonic()
         if now < self._written.get(text, -SELDOM) + SELDOM:
             return False
-        if len(self._written) >= MOST_KEPT:
+        if len(self._written) >= MAX_TEXTS:
             self._written.clear()
         self._written[text] = now
         return True

@@ -20,6 +20,7 @@ from dpbandits.service.experiment import Reward, Settings
 from dpbandits.service.files import LostFileError
 from dpbandits.service.logs import Seldom
 from dpbandits.service.problems import AWAY, MEDIA_TYPE, Refusal, problem_of
+from dpbandits.service.settings import rule_of
 
 __all__ = ["ERRORS", "refuse_in_words"]
 
@@ -52,7 +53,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 
 
 def refuse_in_words(api: FastAPI, changeable: Collection[str]) -> None:
-    """Answer all errors of an API so. ``changeable`` are the fields that may change after the start."""
+    """Answer every error of an API with a problem document. ``changeable`` are fields that may change later."""
 
     async def invalid(request: Request, error: Exception) -> Response:
         return _answer(request, _invalid(error, changeable if request.method == "PATCH" else None))
@@ -128,7 +129,7 @@ def _invalid(error: Exception, changeable: Collection[str] | None) -> Refusal:
 def _wrong(one: dict[str, Any], changeable: Collection[str] | None) -> dict[str, str]:
     """The field, and what is wrong with it."""
     where = [str(part) for part in one["loc"] if part not in ("body", "query", "path", "header")]
-    text = one["msg"]
+    text = rule_of(one["msg"])
     if one["type"] == "json_invalid":
         where, text = [], f"must be JSON: {one.get('ctx', {}).get('error', 'it is not')}"
     elif not where:

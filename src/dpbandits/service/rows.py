@@ -59,8 +59,8 @@ BEGIN_LEASE = Insert("decisions", Made._fields, f"{NEW_DECISIONS} returning expe
 FOLDED = ("received", "folded", "outcome")
 #: What a lease says of an answer, and what the token says beside that.
 LEASE, OWN = ("experiment", "decision", "level", "kind", "made"), ("item", "arm", "stint")
-#: By the column of what is kept of an answer. The others are null and are not sent: Python's driver looks longer for a
-#: way to send one None than it takes to send four numbers.
+#: By the column of what is kept of an answer. The others are null and are not sent: to send one None
+#: takes Python's driver longer than to send four numbers.
 KEPT = ("response", "digest")
 ANSWER = {kept: Insert("answers", (*LEASE, *OWN, kept), NEW_ANSWERS, shared=FOLDED) for kept in KEPT}
 #: For answers of one lease, if there are so many that a statement of their own takes less time.

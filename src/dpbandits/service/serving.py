@@ -47,7 +47,7 @@ def check(settings: ServerSettings) -> list[Remark]:
     """Problems and notes, in one line each; nothing is started."""
     found = [Remark("note", line) for line in mistyped()]
     try:
-        with closing(Database(settings.store, synchronous=settings.synchronous)) as store:
+        with closing(Database(settings.store, synchronous=settings.synchronous, journal=None)) as store:
             found += _check_stored(settings, store)
     except InputError as error:
         found.append(Remark("problem", str(error)))
@@ -77,8 +77,8 @@ def _check_stored(settings: ServerSettings, store: Database) -> list[Remark]:
     refuse_unwritable("keys", settings.keys)
     refuse_shared_files(settings, store)
     secrets = Keyring.open(settings.keys, create=False) if settings.keys.exists() else None
-    store.reached()
     store.unused()
+    store.reached()
     made: list[access.ApiKey] = []
     stored: list[Experiment] = []
     lossy = ""

@@ -23,7 +23,7 @@ from dpbandits.checks import nearest
 from dpbandits.errors import InputError
 from dpbandits.service.origins import Origins
 
-__all__ = ["ServerSettings", "mistyped"]
+__all__ = ["ServerSettings", "mistyped", "rule_of"]
 
 PREFIX = "DPBANDITS_"  # of settings in the environment
 
@@ -31,6 +31,15 @@ ADDRESSES = ("store", "tally")
 
 #: Databases of SQLite that are no file.
 IN_MEMORY = ("sqlite://", "sqlite:///", "sqlite:///:memory:")
+
+
+def rule_of(text: str) -> str:
+    """What Pydantic says of a value, as the other messages say it.
+
+    >>> rule_of("Input should be a valid integer, unable to parse string as an integer")
+    'must be a valid integer'
+    """
+    return text.partition(", unable to parse")[0].replace("Input should", "must", 1)
 
 
 class ServerSettings(BaseSettings):
@@ -91,7 +100,8 @@ class ServerSettings(BaseSettings):
             name = str(first["loc"][0]) if first["loc"] else "settings"
             # An address is not repeated: it may hold a password.
             got = f"a {type(first['input']).__name__}" if name in ADDRESSES else f"{first['input']!r:.80}"
-            raise InputError(name, f": {first['msg']}, got {got}") from None
+            text = rule_of(first["msg"])
+            raise InputError(name, f"{'' if text.startswith('must ') else ': '}{text}, got {got}") from None
         except SettingsError as error:
             raise _no_list(error) from None
         Origins(read.allow_origins)

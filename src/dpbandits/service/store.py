@@ -24,15 +24,21 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 from dpbandits.errors import InputError
 from dpbandits.service.addresses import driver_words, refuse_odd_address, shown_address
 from dpbandits.service.files import (
+    REFUSED,
     LostFileError,
+    beside,
+    held,
     held_open,
     identity,
+    refuse_link,
     refuse_log_of_another,
     refuse_no_file,
+    refuse_not_open,
     refuse_unwritable,
     resolved,
     size,
 )
+from dpbandits.service.keyring import alone
 
 __all__ = ["LIVELY", "Database", "discard", "shown_address"]
 
@@ -56,10 +62,20 @@ MIGRATING = 0x6470_6261
 #: What ``PRAGMA synchronous`` answers.
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 
-GONE = "it was deleted, or moved away: put the file back"
-REPLACED = (
-    "it was replaced by another file: stop the server; then put the right file back, or delete its -wal and -shm files"
+#: The server still has its file open, and keeps it by this name, on Linux.
+SAVE = (
+    "if the right file is nowhere else, copy it from /proc/{}/fd before the server is stopped, and keep the -wal file"
 )
+GONE = f"it was deleted, or moved away: put the file back; {SAVE}"
+REPLACED = f"it was replaced by another file: {SAVE}; then stop the server, and put the right file back"
+NO_LOG = (
+    "its log (-wal or -shm) was deleted or replaced while the server ran: stop the server, keep a copy of the folder, "
+    "move the .lock file away, and start; restore a backup only if something is missing"
+)
+
+
+class UsedError(InputError):
+    """Another server holds the lock."""
 
 
 class Database:
@@ -76,7 +92,7 @@ class Database:
         *,
         name: str = "store",
         synchronous: str = "full",
-        journal: str = "wal",
+        journal: str | None = "wal",
         patience: int | None = None,
     ) -> None:
         self.name = name  # of the setting
@@ -96,10 +112,14 @@ class Database:
             raise InputError("synchronous", f"must be one of {', '.join(SYNCHRONOUS)}, got '{synchronous}'")
         self.url = parsed if self.embedded else parsed.set(drivername="postgresql+psycopg")
         self.path = resolved(name, Path(file)) if file else None
-        self.synchronous, self._journal = synchronous, journal
+        self.synchronous, self._journal = synchronous, journal  # None: it stays as it is, and nothing is written
         self._patience = patience  # seconds, where it is to answer or fail soon
         self._lock: int | None = None
         self._file: tuple[int, int] | None = None  # which file the server that this is has opened
+        #: Its descriptor, until all is closed: a file that is deleted can be copied, and no other gets its number.
+        self._held: int | None = None
+        #: Which files SQLite's log and its index are; None where a new connection may find others.
+        self.beside: list[tuple[int, int] | None] | None = None
         self.refused: str | None = None  # why that file is not used any more
         self.latest = 0.0  # when the last commit was made, by this process or an earlier one, as far as the lock tells
         self._unclean = True  # whether the last server was killed, the file is another one since, or was not looked at
@@ -124,7 +144,8 @@ class Database:
             connection.isolation_level = None  # transactions begin where we say so
             cursor = connection.cursor()
             if writes:
-                cursor.execute(f"PRAGMA journal_mode = {self._journal}")
+                if self._journal is not None:
+                    cursor.execute(f"PRAGMA journal_mode = {self._journal}")
                 cursor.execute(f"PRAGMA synchronous = {self.synchronous}")
                 cursor.execute("PRAGMA secure_delete = ON")
             else:
@@ -146,6 +167,8 @@ class Database:
         """
         assert self.path is not None
         self.refuse_another_file()
+        if self._journal is None and size(f"{self.path}-wal"):
+            mode = "ro"  # or SQLite would write the log into the file when it is closed
         wait = timeout or self._patience or BUSY
         made = sqlite3.connect(f"{self.path.as_uri()}?mode={mode}", uri=True, timeout=wait, check_same_thread=False)
         try:
@@ -170,17 +193,38 @@ class Database:
             return
         if found is None:
             self._unclean = True
-            raise LostFileError(GONE)
+            raise LostFileError(GONE.format(os.getpid()))
         if found != self._file:
-            raise self.refuse_all(REPLACED)
+            raise self.refuse_all(REPLACED.format(os.getpid()))
 
     def refuse_all(self, reason: str) -> LostFileError:
-        """Use the file no more: it is not what this process has stored. The next server looks whether it is sound."""
+        """Use the file no more: it is not what this process has stored. The next server looks whether it is sound.
+
+        Where the log was deleted, by which other things may be noticed first, the lock tells the next server.
+        """
         if self.refused is None:
+            if self._log_is_lost():
+                reason = NO_LOG
+                with suppress(OSError):
+                    self._hold(REFUSED)
             log.error("refuses to write", reason=reason)
             self.refused = reason
         self._unclean = True
         return LostFileError(reason)
+
+    def look_at_names(self) -> None:
+        """Refuse to write where another file, or another log, has the name now. SQLite would go on with the old one."""
+        self.refuse_another_file()
+        if self.beside is None:
+            self.note_log()
+        elif self._log_is_lost():
+            raise self.refuse_all(NO_LOG)
+
+    def _log_is_lost(self) -> bool:
+        """Whether the file is the one that this server has opened, and its log, or the log's index, is not."""
+        if self.path is None or self.beside is None:
+            return False
+        return beside(self.path) != self.beside and identity(self.path) == self._file
 
     def _give_up_after(self, seconds: int) -> dict[str, Any]:
         """What makes PostgreSQL give up a statement that takes longer, beside the options that its address has."""
@@ -199,34 +243,57 @@ class Database:
             here.execute(sa.text("select pg_advisory_xact_lock(:n)"), number)
             return not other.execute(sa.text("select pg_try_advisory_xact_lock(:n)"), number).scalar_one()
 
-    def lock(self) -> None:
+    def lock(self, *, or_join: bool = False) -> None:
         """Become the one process that writes this SQLite file, which is made if it is new. Two would starve each other.
 
-        While the server runs, the lock says which file it has open, and so whose log lies beside it after a crash.
+        The lock says which file is open before SQLite opens it, and so whose log lies beside it after a crash. With
+        ``or_join`` a file that a server has open is used beside that server.
         """
         if self.path is None:
             return
+        self._refuse_odd_file(self.path)
         self.refused, self._unclean = None, True
-        self._lock = descriptor = self._locked(os.O_CREAT)
+        try:
+            self._lock = descriptor = self._locked(os.O_CREAT, wait=not or_join)
+        except UsedError:
+            if not or_join:
+                raise
+            refuse_not_open(self.name, self.path)
+            self._file = identity(self.path)
+            return
         refuse_log_of_another(self.name, self.path, descriptor)
-        latest, held = os.fstat(descriptor).st_mtime, os.pread(descriptor, 200, 0)
-        self._unclean = self.path.exists() and (held != self._mark() or size(f"{self.path}-wal") > 0)
+        latest = os.fstat(descriptor).st_mtime
+        self._unclean = self.path.exists() and (held(descriptor) != self._mark() or size(f"{self.path}-wal") > 0)
         self.make()
-        self._file = identity(self.path)
+        try:
+            self._held = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise InputError(self.name, f"cannot be opened: {self.path}: {error.strerror}") from None
+        found = os.fstat(self._held)
+        self._file = found.st_dev, found.st_ino
         self.remember(latest)
-        self.note_log()
+        try:
+            self.note_log()
+        except OSError as error:  # the disk is full
+            raise self._not_locked(error) from None
 
     def note_log(self) -> None:
-        """Write into the lock which file is open, and which log lies beside it now."""
-        if self.path is not None and self._lock is not None and self._file is not None:
-            self._hold(held_open(self.path, self._lock))
+        """Write into the lock which file is open, and which log lies beside it now. Without a lock, look at it."""
+        if self.path is None or self._file is None:
+            return
+        if self._lock is None or self._held is None:
+            refuse_not_open(self.name, self.path)
+            return
+        self.beside = beside(self.path)
+        self._hold(held_open(self.path, self._held, self._lock))
 
     def _hold(self, text: bytes) -> None:
-        """Write into the lock what the next server is to know. Where that fails, it looks whether the file is sound."""
+        """Write into the lock what the next server is to know; whoever is killed meanwhile leaves one or the other."""
         assert self._lock is not None
-        os.ftruncate(self._lock, 0)
-        with suppress(OSError):  # the disk is full
-            os.pwrite(self._lock, text, 0)
+        line = text + b"\n"
+        os.pwrite(self._lock, line, 0)
+        os.ftruncate(self._lock, len(line))
+        with suppress(OSError):
             os.fsync(self._lock)
         self.remember(self.latest)
 
@@ -234,7 +301,7 @@ class Database:
         """Make the file, where there is none. Nothing else makes it."""
         if self.path is None or self._file is not None:
             return
-        refuse_log_of_another(self.name, self.path, self._lock)
+        refuse_log_of_another(self.name, self.path)
         # Only a new file is opened: to close an existing one would end SQLite's own locks on it, in this process.
         with suppress(OSError):  # it exists; or the driver says what is wrong
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -249,29 +316,50 @@ class Database:
             with suppress(OSError):
                 os.utime(self._lock, (self.latest, self.latest))
 
-    def _locked(self, how: int) -> int:
-        """The descriptor of the lock, which this process holds until it closes it."""
+    def _locked(self, how: int, *, wait: bool = True) -> int:
+        """The descriptor of the lock, which this process holds until it closes it.
+
+        With ``wait``, a key command that has the lock for a moment is waited for; it holds the folder, too.
+        """
+        assert self.path is not None
+        if wait:
+            with suppress(UsedError):
+                return self._locked(how, wait=False)
+            with alone(self.path):
+                return self._locked(how, wait=False)
         lock = Path(f"{self.path}.lock")
+        refuse_link(self.name, lock)
         refuse_no_file(self.name, lock)
-        if lock.is_symlink() and not lock.exists():
-            raise InputError(self.name, f"cannot be locked: {lock} is a link that leads nowhere: delete it")
         try:
-            descriptor = os.open(lock, os.O_RDWR | how, 0o600)
+            descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | how, 0o600)
         except OSError as error:
-            raise InputError(self.name, f"cannot be locked: {lock}: {error.strerror}") from None
+            raise self._not_locked(error) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(descriptor)
-            raise InputError(
+            raise UsedError(
                 self.name, f"is used by another server: {self.path}; stop that one, or use PostgreSQL for several"
             ) from None
         return descriptor
 
+    def _damaged(self) -> InputError:
+        text = f"is damaged: {self.path}; move it, its -wal and its -shm away, and restore a backup"
+        return InputError(self.name, text)
+
+    def _not_locked(self, error: OSError) -> InputError:
+        return InputError(self.name, f"cannot be locked: {self.path}.lock: {error.strerror}")
+
     def unused(self) -> None:
-        """Refuse a SQLite file that another server uses. No file is made."""
-        if self.path is not None and os.path.lexists(f"{self.path}.lock"):
-            os.close(self._locked(0))
+        """Refuse a SQLite file that another server uses, or beside which lies the log of another. No file is made."""
+        if self.path is None or not os.path.lexists(f"{self.path}.lock"):
+            return
+        self._refuse_odd_file(self.path)
+        descriptor = self._locked(0)
+        try:
+            refuse_log_of_another(self.name, self.path, descriptor)
+        finally:
+            os.close(descriptor)
 
     def _mark(self) -> bytes:
         """What the lock holds after a clean stop: which file it was, how large, and when it was last written."""
@@ -282,13 +370,10 @@ class Database:
 
     def migrate(self) -> None:
         """Bring the tables up to date. After a crash or a restore, look first whether the file is sound."""
-        self.make()
         with self.opened() as connection, connection.begin():
-            looks = self._lock is not None and self._unclean
-            if looks and connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one() != "ok":
-                raise InputError(
-                    "store", f"is damaged: {self.path}; delete its -wal and -shm files, and restore a copy"
-                )
+            self.note_log()  # SQLite has opened its log, and nothing is written into it yet
+            if self._lock is not None and self._unclean and not _sound(connection):
+                raise self._damaged()
             if not self.embedded:
                 connection.execute(sa.text("select pg_advisory_xact_lock(:n)"), {"n": MIGRATING})
             if self.outdated(connection):
@@ -315,7 +400,7 @@ class Database:
         if self.path is not None:
             self._refuse_odd_file(self.path)
             if self._file is None:
-                refuse_log_of_another(self.name, self.path, self._lock)
+                refuse_log_of_another(self.name, self.path)
         try:
             connection = self.engine.connect()
         except DatabaseError as error:
@@ -328,6 +413,10 @@ class Database:
                 if self.path is None:
                     raise
                 raise InputError(self.name, f"cannot be used: {self.path}: {error.orig}") from None
+            except DatabaseError as error:
+                if self.path is None or type(error) is not DatabaseError:  # those of other kinds are our faults
+                    raise
+                raise self._damaged() from None
 
     def _refuse_odd_file(self, path: Path) -> None:
         """Refuse what cannot be written, and a file of two names.
@@ -347,7 +436,7 @@ class Database:
     def reached(self) -> None:
         """Refuse what cannot be opened, or a new file in a folder that is not there. No file is made."""
         if self.path is not None and not self.path.exists():
-            refuse_log_of_another(self.name, self.path, self._lock)
+            refuse_log_of_another(self.name, self.path)
             refuse_unwritable(self.name, self.path)
         else:
             with self.opened():
@@ -388,15 +477,29 @@ class Database:
         self.lookout.dispose()
         if self._lock is not None:
             if self._is_clean():
-                self._hold(self._mark())
+                with suppress(OSError):  # the disk is full: the next server looks whether the file is sound
+                    self._hold(self._mark())
+            if self._held is not None:
+                os.close(self._held)
             os.close(self._lock)
-            self._lock = self._file = None
+        self._lock = self._held = self._file = self.beside = None
 
     def _is_clean(self) -> bool:
         """Whether all that was stored is in the file that has the name."""
         if self._unclean or self.path is None:
             return False
-        return size(f"{self.path}-wal") == 0 and identity(self.path) == self._file
+        # A log without contents is that of another process, which may be about to write.
+        return identity(f"{self.path}-wal") is None and identity(self.path) == self._file
+
+
+def _sound(connection: Connection) -> bool:
+    """Whether SQLite finds no damage."""
+    try:
+        return bool(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one() == "ok")
+    except OperationalError:  # it is busy, or the disk fails
+        raise
+    except DatabaseError:
+        return False
 
 
 def _migrations() -> Config:
