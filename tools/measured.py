@@ -220,6 +220,20 @@ TABLES = {
         runs=100,
         seed=0,
     ),
+    "wide": Table(
+        "howto/unbounded-rewards.md",
+        "policy, epsilon",
+        {
+            f"`{policy}`, {epsilon:g}": {**_policy(policy), "epsilon": epsilon}
+            for policy in ("adap-ucb", "adap-klucb", "dp-klucb", "dp-glr-imed")
+            for epsilon in (0.1, 10.0)
+        },
+        {f"range 0 to {high}": {"reward_range": (0, high)} for high in (1, 10)},
+        {"arms": "0.6,0.4", "horizon": 10**6},
+        with_error,
+        runs=200,
+        seed=0,
+    ),
     "logistic": Table(
         "howto/unbounded-rewards.md",
         "rewards",

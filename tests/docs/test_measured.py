@@ -30,6 +30,7 @@ AGAIN = {
     "users": ("1", "`adap-klucb`"),
     "logistic": ("normal, means 0.9, 0.4, 0.4, sd 1", "logistic, `ldp-imed-bs`, epsilon 1"),
     "ranges": ("normal, means 22, 20, 20, sd 3, 16 to 32", "`ldp-imed-b`, epsilon 4"),
+    "wide": ("`dp-glr-imed`, 10", "range 0 to 10"),
     "local-rivals": ("0.9 and 0.6, 1", "`ldp-imed-b`"),
     "clicks": ("2", "`ldp-imed-b`, k = 0"),
     "local": ("0.9 and 0.6, 1", "k = 1"),  # a single disaster would move the mean of k = 0

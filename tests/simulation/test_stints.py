@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,9 @@ from dpbandits.curators import (
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments import Arms, Bernoulli, parse_levels
 from dpbandits.environments.levels import users_of
+from dpbandits.mechanisms import attenuate
 from dpbandits.numerics import kl, kl_lower, kl_lower_near
-from dpbandits.parts import in_plain_python
+from dpbandits.parts import copied, in_plain_python
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Parts, published
 from dpbandits.protocols import NO_LINE
@@ -226,7 +227,8 @@ def test_evidence_is_what_the_curator_foresaw(name: str) -> None:
     """200 times: no steeper than it said, and within the budget for as long as the mean is above the line."""
     rng, lasted = np.random.default_rng(1), 0
     for trial in range(200):
-        environment, curator = Bernoulli.start([rng.random() ** 2], users_of(parse_levels(LEVELS[0]))), CURATORS[name]()
+        levels, curator = parse_levels(LEVELS[trial % 3]), CURATORS[name]()
+        environment = Bernoulli.start([rng.random() ** 2], users_of(levels))
         curator.absorb(environment, 0, int(10 ** rng.uniform(1.5, 4)), NO_LINE, rng, rng)
         mean = curator.mean(0)
         top = mean + (0.999 - mean) * rng.random() ** 3
@@ -237,7 +239,7 @@ def test_evidence_is_what_the_curator_foresaw(name: str) -> None:
         assert steepest <= curator.steepness(0, top) * step + 1e-9
         assert curator.steepness(0, top) * step <= 3 * steepest + 1e-9  # and it does not say much more
         ahead, budget = int(rng.integers(2, 50)), evidence + rng.exponential()
-        line = curator.lower(0, top, evidence, budget, ahead)
+        line = curator.lower(0, mean, top, evidence, budget, ahead)
         for _ in range(ahead):
             curator.absorb(environment, 0, 1, NO_LINE, rng, rng)
             mean = curator.mean(0)
@@ -298,11 +300,74 @@ def test_where_whole_stints_are_released_no_stint_is_made_longer(agent: Any) -> 
     assert skip_ahead(plain, GaussianBatch.start(2, epsilon=1.0, delta=1e-6)) is plain
 
 
-def test_bins_that_several_attenuations_share_foresee_nothing() -> None:
-    curator, rng = BinnedBernoulli.start(1), np.random.default_rng(0)
-    for levels, sure in ((LEVELS[0], True), (LEVELS[1], False), (LEVELS[2], False)):
-        curator.absorb(Bernoulli.start([0.3], users_of(parse_levels(levels))), 0, 100, NO_LINE, rng, rng)
-        assert (curator.lower(0, 0.5, 1.0, 2.0, 4) < math.inf) is sure
+def bits_of(rng: np.random.Generator, bins: int, apart: bool = False) -> Any:
+    """A curator with 30 to 10,000 bits of one arm, of attenuations that share bins, or do not (``apart``)."""
+    curator, mean = BinnedBernoulli.start(1, bins=bins), rng.random() ** rng.choice([1, 3])
+    if rng.random() < 0.3:
+        mean = 1.0 - mean
+    slopes = rng.random(int(10 ** rng.uniform(1.5, 4))) ** rng.choice([0.3, 1.0])
+    if apart:
+        slopes, curator.apart[0] = (np.floor(slopes * bins) + 0.5) / bins, 1
+    for slope, bit in zip(slopes, rng.random(len(slopes)) < attenuate(mean, slopes), strict=True):
+        curator.take(0, float(bit), 1.0 - bit, slope)
+    return curator
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("bins", [1, 4, 12])
+def test_no_bits_bring_more_evidence_than_was_foreseen(bins: int, apart: bool) -> None:
+    """Whoever chooses the bits takes, of four, the one with the most evidence at which the mean is above the line."""
+    rng, cases, largest = np.random.default_rng(bins), 0, 0.0
+    while cases < 40:
+        curator = bits_of(rng, bins, apart)
+        mean = curator.mean(0)
+        top, line = mean + (0.999 - mean) * rng.random() ** 4, mean * (1.0 - 0.5 * rng.random() ** 2)
+        if top - mean > 2.0 * line:
+            continue
+        cases += 1
+        evidence, ahead = curator.evidence(0, mean, top), int(rng.integers(1, 60))
+        growth = curator.growth(0, line, mean, top, ahead)
+        edges = [
+            (number + place) / bins for number in range(bins) for place in ((0.5,) if apart else (1e-9, 1.0 - 1e-9))
+        ]
+        own = rng.choice(edges, 2)  # the attenuations that come
+        for _ in range(ahead):
+            found = []
+            for number, (slope, bit) in enumerate(product(own, (0.0, 1.0))):
+                tried = copied(curator)
+                read = in_plain_python(tried)
+                read.take(0, bit, 1.0 - bit, slope)
+                mean = read.mean(0)
+                if mean > line:
+                    found.append((read.evidence(0, mean, top) if mean < top else 0.0, number, tried))
+            if not found:
+                break
+            most, _, curator = max(found)
+            assert most <= evidence + growth
+            largest = max(largest, (most - evidence) / growth)
+    assert largest > 0.3  # so the bound is not far from what is possible
+
+
+def test_a_line_is_not_below_the_least_estimate_of_a_mean() -> None:
+    """A mean that is clipped to 1e-9 is no least point of the misfit, and the bound does not hold for it."""
+    curator = BinnedBernoulli.start(1)
+    curator.take(0, 2.0, 1_985_916_705.0, 1.0)
+    curator.apart[0] = 1
+    mean, top = curator.mean(0), 1.1531e-9
+    assert 1e-9 < mean < top
+    for budget in (0.0727, 1.0, 10.0):
+        line = curator.lower(0, mean, top, curator.evidence(0, mean, top), budget, 892_130_439)
+        assert line >= 1e-9
+
+
+def test_the_mean_is_the_least_point_of_the_misfit() -> None:
+    """To 1e-12: the slope changes its sign within that distance."""
+    rng = np.random.default_rng(0)
+    for trial in range(200):
+        curator = bits_of(rng, (1, 4, 12)[trial % 3])
+        mean = curator.mean(0)
+        assert mean <= 1e-9 or curator.score(0, mean - 1e-12)[0] < 0.0
+        assert mean >= 1.0 - 1e-9 or curator.score(0, mean + 1e-12)[0] > 0.0
 
 
 def test_arms_whose_means_differ_by_rounding_are_played_in_stints() -> None:

@@ -22,6 +22,10 @@ class MostLikely:
         """Where Newton's method starts."""
         return 0.5
 
+    def settled(self, mean: float, step: float) -> bool:
+        """Whether Newton's method has come near enough to the mean, after this step."""
+        return abs(step) <= 1e-12
+
     def mean(self: Any, arm: int) -> float:
         """The mean at which the misfit is least: Newton's method, with halving where it would leave the bracket."""
         low, high, mean = -math.inf, math.inf, self.guess(arm)
@@ -33,7 +37,7 @@ class MostLikely:
                 low = mean
             last = mean
             mean = min(max(mean + newton_step(mean, slope, bend, low, high), LOW), HIGH)
-            if abs(mean - last) <= 1e-12:
+            if self.settled(mean, mean - last):
                 break
         return mean
 
