@@ -63,7 +63,8 @@ def at_least(parameter: str, value: float, least: int) -> int:
     """
     whole = _is_number(value) and abs(value) < math.inf and value == int(value)
     if not whole or value < least:
-        raise InputError(parameter, f"must be a whole number of at least {least}, got {_shown(value)}")
+        shown = _shown(int(value) if whole else value)  # 0 on a command line is read as 0.0
+        raise InputError(parameter, f"must be a whole number of at least {least}, got {shown}")
     if value > MAX_EXACT_INT:
         raise InputError(parameter, f"must be at most 2^53, got {value!s:.80}")
     return int(value)
@@ -113,8 +114,8 @@ def fraction(parameter: str, value: float, *, zero: bool = False) -> float:
     return float(value)
 
 
-def known(parameter: str, name: str, names: Iterable[str]) -> str:
-    """``name`` if it is one of ``names``; otherwise the error names the nearest ones.
+def known(parameter: str, name: str, names: Iterable[str], what: str = "") -> str:
+    """``name`` if it is one of ``names``; otherwise the error names the nearest ones. ``what`` says what it names.
 
     >>> known("policy", "adap-klcub", ["adap-klucb", "ucb1"])
     Traceback (most recent call last):
@@ -123,7 +124,7 @@ def known(parameter: str, name: str, names: Iterable[str]) -> str:
     names = list(names)
     if name in names:
         return name
-    raise InputError(parameter, f"'{name}' is unknown: {nearest(name, names)}")
+    raise InputError(parameter, f"{f': {what} ' if what else ''}'{name}' is unknown: {nearest(name, names)}")
 
 
 def nearest(name: object, names: Iterable[str]) -> str:
@@ -132,5 +133,5 @@ def nearest(name: object, names: Iterable[str]) -> str:
     >>> nearest("alhpa", ["alpha", "beta"]), nearest("x", ["alpha", "beta"])
     ('did you mean alpha?', 'known are alpha, beta')
     """
-    near = difflib.get_close_matches(str(name), names := list(names), n=3, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), names := list(names), n=5, cutoff=0.5)
     return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ChoiceError", "InputError", "MissingExtraError", "check_choice", "require"]
+__all__ = ["ChoiceError", "InputError", "MissingExtraError", "check_choice", "check_turns", "require"]
 
 
 class ChoiceError(ValueError):
@@ -16,6 +16,15 @@ def check_choice(arm: int, stint: int, arms: int) -> None:
     """
     if not (0 <= arm < arms and stint >= 1):
         raise ChoiceError("act must return an arm that exists and a stint of at least 1")
+
+
+def check_turns(turns: int) -> None:
+    """Refuse what an agent answered if there are no turns. Loops call it, and compile it.
+
+    >>> check_turns(2)
+    """
+    if turns < 1:
+        raise ChoiceError("turns must return at least 1")
 
 
 class InputError(ValueError):

@@ -25,6 +25,7 @@ __all__ = [
     "Curator",
     "Environment",
     "Foreseeable",
+    "InTurns",
     "Likelihood",
     "Population",
     "Releases",
@@ -144,7 +145,7 @@ class Foreseeable(Likelihood, Protocol):
         It decides how long a stint is. No proof rests on it.
         """
 
-    def lower(self, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
+    def lower(self, arm: int, mean: float, top: float, evidence: float, budget: float, ahead: int) -> float:
         """A line: while the released mean is above it, evidence against ``top`` is at most ``budget``.
 
         This holds for the next ``ahead`` rounds. The evidence now is ``evidence``. Infinity if no line is known.
@@ -246,6 +247,13 @@ class Counting(Agent, Protocol):
 
     def unplayed(self, arm: int, rounds: int) -> None:
         """The last stint, on ``arm``, was ended early: this many of the rounds that it asked for are not played."""
+
+
+class InTurns(Agent, Protocol):
+    """An agent whose stints come in epochs, in each of which several arms are played in turns."""
+
+    def turns(self) -> int:
+        """How many arms are played in this epoch, once its first arm was asked for."""
 
 
 class Stopping(Agent, Protocol):

@@ -122,8 +122,8 @@ def test_problems_of_the_papers_are_arms(name: str) -> None:
         ("uniform(2,1)+beta(1,4)", "arms: a uniform arm needs low < high, both finite, got uniform(2,1)"),
         ("normal(0,0)+beta(1,4)", "arms: a normal arm needs a finite mean and a positive sd, got normal(0,0)"),
         ("choice(1,inf)+beta(1,4)", "arms: a choice arm needs at least one value, all finite, got"),
-        ("gama(1,2)+beta(1,4)", "arm 'gama' is unknown"),
-        ("@azize2022-c9", "problem 'azize2022-c9' is unknown: did you mean azize2022-c"),
+        ("gama(1,2)+beta(1,4)", "arms: distribution 'gama' is unknown"),
+        ("@azize2022-c9", "arms: problem 'azize2022-c9' is unknown: did you mean azize2022-c"),
         ("replay(nowhere.csv)", "arms: no file 'nowhere.csv'"),
     ],
 )

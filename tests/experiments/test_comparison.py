@@ -76,6 +76,8 @@ def test_same_numbers_as_simulate(tmp_path: Path, dpbandits: Callable[..., tuple
         ("horizon = 1000", "horizon = -5", r"line 3: horizon must be a whole number"),
         ("horizon = 1000\n", "", r"line 1: horizon is required"),
         ('"0.9,0.6"', '"0.9;0.6"', r"line 2: arms: cannot read"),
+        ('"0.9,0.6"', '"@azize2022"', r"line 2: arms: problem 'azize2022' is unknown"),
+        ('"0.9,0.6"', '"betta(1,2)"', r"line 2: arms: distribution 'betta' is unknown"),
         ("[0.5, 1]", "[0.5, -1]", r"line 5: epsilon must be positive and finite, got -1"),
         (
             'name = "adap-ucb"',
@@ -149,7 +151,7 @@ def test_every_setting_of_a_simulation_can_stand_in_the_file(tmp_path: Path) -> 
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    for missing, why in ((tmp_path / "none.toml", "no such file"), (tmp_path, "is a folder, not a file")):
+    for missing, why in ((tmp_path / "none.toml", "which does not exist"), (tmp_path, "which is a folder")):
         with pytest.raises(InputError, match=why):
             read_comparison(missing)
 

@@ -119,6 +119,39 @@ def test_a_threshold_is_an_option_of_a_policy_with_levels() -> None:
         published("a test", threshold="least")(unread)
 
 
+# --- deltas ----------------------------------------------------------------------------------------------------------
+
+
+@published("a test")
+def own_delta(arms: int, *, epsilon: float, delta: float = 0.3) -> Parts:
+    """Its option is no delta of a promise, though that of dp-ucb-int has the same name."""
+    return Parts(UCB.start(arms, alpha=delta), LocalBernoulli.start(arms, epsilon=positive("epsilon", epsilon)))
+
+
+def test_only_the_delta_of_a_promise_is_shared_among_a_user_s_rewards() -> None:
+    own = own_delta(2, epsilon=1.0).for_users(5)
+    assert own.of_reward == {"arms": 2, "epsilon": pytest.approx(0.2), "delta": 0.3}
+    for name in lookup.names():
+        policy = lookup.sample(name)
+        assert (lookup.traits(name).delta is not None) == (policy.guarantee.delta > 0.0), name
+
+
+def test_a_delta_is_an_option_beside_epsilon() -> None:
+    with pytest.raises(InputError, match=r"^delta must be an option of unread beside epsilon, and 'dleta' is none"):
+        published("a test", delta="dleta")(unread)
+
+
+def test_a_private_policy_without_an_epsilon_is_not_called_public() -> None:
+    @published("a test")
+    def by_rho(arms: int, *, rho: float = 0.1) -> Parts:
+        return Parts(UCB.start(arms, alpha=4.0), LocalBernoulli.start(arms, epsilon=rho))
+
+    with pytest.raises(
+        InputError, match=r"^epsilon is not a parameter of \S+ \(its privacy has other parameters\), got 1"
+    ):
+        lookup.make(by_rho, arms=2, epsilon=1.0)
+
+
 # --- promises --------------------------------------------------------------------------------------------------------
 
 

@@ -79,7 +79,7 @@ def test_the_curator_is_that_of_a_share() -> None:
         ({"rewards_per_user": 0}, "rewards_per_user must be a whole number of at least 1, got 0"),
         ({"rewards_per_user": 2.5}, "rewards_per_user must be a whole number of at least 1, got 2.5"),
         ({"user_delta": 0.1}, "rewards_per_user is required by user_delta"),
-        ({"rewards_per_user": 2, "user_delta": 0.1}, "user_delta is for policies with pure local privacy"),
+        ({"rewards_per_user": 2, "user_delta": 0.1}, "user_delta must be given only where privacy is local and pure"),
     ],
 )
 def test_what_makes_no_sense_is_refused(settings: dict[str, Any], message: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -38,7 +40,8 @@ def test_whole_epochs_are_those_that_are_played_arm_by_arm() -> None:
     """With the same noise the two loops end at the same pulls, once one arm is left."""
     horizon = 300_000
     found = []
-    for play in (loop.play, loop.play_in_turns):
+    loops: tuple[Any, ...] = (loop.play, loop.play_in_turns)
+    for play in loops:
         policy = lookup.make("dp-se", arms=5, epsilon=1.0, horizon=horizon)
         environment = dp.simulation.Simulation.of("ucb1", arms=ARMS, horizon=10).environment
         pulls, random = np.zeros((1, 5), np.int64), streams(3, 0)

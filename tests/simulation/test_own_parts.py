@@ -65,6 +65,42 @@ def test_an_answer_that_nobody_can_play_is_refused_with_the_name_of_the_method(
     assert str(caught.value) == ("policy wrong: Wrong.act must return an arm that exists and a stint of at least 1")
 
 
+class WrongInTurns(Wrong):
+    """The same for an agent whose arms are played in turns."""
+
+    __slots__ = ()
+
+    def turns(self) -> int:
+        return 2 if self.stint > -9 else 0
+
+
+@published("a test", in_turns=True)
+def wrong_in_turns(arms: int, *, since: int = 1, arm: int = 0, stint: int = 1) -> Parts:
+    return Parts(WrongInTurns(arms, since, arm, stint), Batch.start(arms, epsilon=1.0))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("since", [1, 2, 51, 52])  # the first and the second turn of an epoch
+@pytest.mark.parametrize(("arm", "stint"), [(3, 1), (-1, 1), (10**9, 1), (0, 0), (1, -5), (0, -9)])
+def test_the_same_in_turns(engine: str, since: int, arm: int, stint: int) -> None:
+    given = {"since": since, "arm": arm, "stint": stint}
+    with pytest.raises(InputError) as caught:
+        simulate(wrong_in_turns, arms=ARMS, horizon=100, runs=2, options=given, engine=engine)
+    rule = "turns must return at least 1"
+    if stint > -9:
+        rule = "act must return an arm that exists and a stint of at least 1"
+    assert str(caught.value) == f"policy wrong-in-turns: WrongInTurns.{rule}"
+
+
+def test_an_agent_whose_arms_are_played_in_turns_says_how_many() -> None:
+    @published("a test", in_turns=True)
+    def without_turns(arms: int) -> Parts:
+        return Parts(Wrong(arms, 1, 0, 1), Plain.start(arms))
+
+    with pytest.raises(InputError, match="the agent of without-turns must have a method turns, and a Wrong has none"):
+        without_turns(2)
+
+
 class Allocating(NamedTuple):
     """An agent that makes arrays whenever it is asked."""
 

@@ -302,4 +302,4 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
 
     def lower(self, releases: Foreseeable, arm: int, top: float, most: float, rounds: int) -> float:
         """What the mean must stay above in this many rounds for the evidence against ``top`` to be at most ``most``."""
-        return releases.lower(arm, top, self.evidence[arm], most, rounds)
+        return releases.lower(arm, self.means[arm], top, self.evidence[arm], most, rounds)

@@ -28,13 +28,13 @@ from dpbandits.types import Floats, Integers, Rng
 
 CUT = 2.0  # standard deviations below the raised mean of the best contender, for the first cut
 LOWEST = 30  # standard deviations: no cut is lower
-MOST = 0.4  # points of a tail in a round: an arm that needs more becomes a contender
-DEAR = 6.0  # a round with the only contender below the cut takes this many times as long as one with an arm above it
+MAX_TAIL_POINTS = 0.4  # in a round: an arm whose tail needs more becomes a contender
+COST_BELOW_CUT = 6.0  # the time of a round with the only contender below the cut, over that with an arm above it
 DRIFT = 0.3  # about the most by which the parameters of a posterior grow until the next look
 REACH = 0.25  # of t: the most rounds until the next look
-SAFE = 1e-9  # tails are larger by this share than they must be, for rounding
-FAR = 10**18  # rounds: after every horizon
-NEAR = 1 << 20  # rounds: for longer waits the remainder is drawn anew, because a difference would have lost digits
+ROUNDING = 1e-9  # tails are larger by this share than they must be
+AFTER_EVERY_HORIZON = 10**18  # rounds
+EXACT_WAIT = 1 << 20  # rounds: for longer waits the remainder is drawn anew, because a difference would lose digits
 
 
 class SkippingThompson(NamedTuple):
@@ -183,11 +183,11 @@ class SkippingThompson(NamedTuple):
 
     def wait(self, t: int, rng: Rng) -> None:
         """Draw in which round from t on a tail next has a point, and in which tail."""
-        total, far, rounds = self.total[0], rng.standard_exponential(), FAR
-        if far < FAR * total:
+        total, far, rounds = self.total[0], rng.standard_exponential(), AFTER_EVERY_HORIZON
+        if far < AFTER_EVERY_HORIZON * total:
             rounds = int(far / total)
         self.ahead[0] = max(far - rounds * total, 0.0)  # exponential, given that it is below the total
-        if rounds > NEAR:
+        if rounds > EXACT_WAIT:
             self.ahead[0] = -math.log1p(rng.random() * math.expm1(-total))
         self.due[0] = t + rounds
 
@@ -277,7 +277,7 @@ class SkippingThompson(NamedTuple):
             self.own[0] = self.tail(alone, cut)
             if self.own[0] < 0.0:
                 return math.inf
-            time = DEAR * self.own[0]
+            time = COST_BELOW_CUT * self.own[0]
         for arm in range(self.thompson.arms):
             if self.rates[arm] >= 0.0:
                 rate = self.tail(arm, cut)
@@ -311,9 +311,9 @@ class SkippingThompson(NamedTuple):
         if not far or gap <= 0.0:
             return -1.0
         self.falls[arm] = n * gap / (cut * rest)
-        self.heights[arm] = self.peaks[arm] - beta_deficit(n, raised, cut) + SAFE
+        self.heights[arm] = self.peaks[arm] - beta_deficit(n, raised, cut) + ROUNDING
         points = math.exp(self.heights[arm]) / self.falls[arm]
-        return -math.log1p(-points) if points < MOST else -1.0
+        return -math.log1p(-points) if points < MAX_TAIL_POINTS else -1.0
 
 
 def posterior_deviation(n: float, raised: float) -> float:

@@ -13,10 +13,10 @@ import math
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from scipy import stats
 
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.watch import beat
+from dpbandits.proportions import share_at_least, share_at_most
 
 __all__ = ["REWARDS", "Answered", "refuted"]
 
@@ -83,8 +83,7 @@ def _confirmed(curator: Any, level: float, claim: float, delta: float, found: An
         answers = (_answer(kept, reward, level, number) for number in rng.random(DRAWS).tolist())
         counts.append(sum(answer == found.answer for answer in answers))
     one, two = counts
-    low = float(stats.beta.ppf(ERROR / 2.0, one, DRAWS - one + 1)) if one else 0.0
-    high = float(stats.beta.ppf(1.0 - ERROR / 2.0, two + 1, DRAWS - two)) if two < DRAWS else 1.0
+    low, high = share_at_least(one, DRAWS, ERROR / 2.0), share_at_most(two, DRAWS, ERROR / 2.0)
     if low - delta <= high * math.exp(claim):
         return None
     return Answered(math.log((low - delta) / high), found.rewards, found.answer, (one / DRAWS, two / DRAWS))

@@ -24,6 +24,7 @@ from dpbandits.exact import (
     SigmoidCurator,
 )
 from dpbandits.exact.rational import Exactly, rational
+from dpbandits.formats import plural
 from dpbandits.policies import lookup
 
 __all__ = ["EXACT", "SIMULATED", "own_curator", "responder", "verify_curator"]
@@ -105,7 +106,7 @@ def _driven(name: str, curator: LocalCurator, level: Fraction, promised: Fractio
         kind = NOT_REFUTED if level <= promised else VIOLATED
         return _verdict(kind, name, float(promised), float(level), domain, law.witness, reason)
     low, high = law.epsilon
-    domain = f"every reward on the grid; {DRIVEN}; {law.thresholds} thresholds, to {SIGNIFICANT * 64} bits"
+    domain = f"every reward on the grid; {DRIVEN}; {plural(law.thresholds, 'threshold')}, to {SIGNIFICANT * 64} bits"
     witness = {**law.witness, "epsilon": [f"{low:.30f}", f"{high:.30f}"]}
     return _verdict(PROVED if level <= promised else VIOLATED, name, float(promised), float(level), domain, witness)
 

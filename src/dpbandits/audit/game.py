@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from scipy.stats import beta
 
 from dpbandits.checks import at_least, fraction, positive
 from dpbandits.errors import InputError
+from dpbandits.proportions import share_at_least, share_at_most
 from dpbandits.types import Bools, Floats, Integers
 
 __all__ = ["Guesser", "Score", "check_trials", "epsilon_at_least", "fewest_guesses", "sequential_bound", "train"]
@@ -41,10 +41,10 @@ def epsilon_at_least(right: int, wrong: int, trials: int, alpha: float, delta: f
     if right == 0:
         return 0.0
     if delta == 0.0:
-        return max(0.0, float(logit(beta.ppf(alpha, right, wrong + 1))))
+        return max(0.0, float(logit(share_at_least(right, guesses, alpha))))
     at_least("trials", trials, guesses)
-    often = float(beta.ppf(0.5 * alpha, right, trials - right + 1)) - delta
-    seldom = float(beta.ppf(1.0 - 0.5 * alpha, wrong + 1, trials - wrong))
+    often = share_at_least(right, trials, 0.5 * alpha) - delta
+    seldom = share_at_most(wrong, trials, 0.5 * alpha)
     return math.log(often / seldom) if often > seldom else 0.0
 
 

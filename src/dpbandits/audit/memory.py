@@ -76,7 +76,7 @@ class Cells(np.ndarray):
     __array_ufunc__ = None  # type: ignore[assignment]
 
     def __getitem__(self, place: Any) -> Any:
-        """A cell as the array itself would give it: a number of NumPy or of Python, and another object each time."""
+        """One cell, as a new number of NumPy or Python each time. An array does the same."""
         value = super().__getitem__(_place(place))
         if isinstance(value, Num):
             return value.again()

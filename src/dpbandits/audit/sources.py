@@ -56,7 +56,7 @@ def _collect(node: ast.AST, within: str, trees: dict[Definition, ast.FunctionDef
 
 
 def source_of(code: types.CodeType) -> bool:
-    """Whether the file says what runs."""
+    """Whether the code that runs is the code in its source file."""
 
     def text(c: types.CodeType) -> tuple[Any, ...]:
         inner = tuple(text(k) if isinstance(k, types.CodeType) else repr(k) for k in c.co_consts)

@@ -91,7 +91,14 @@ def benchmark(
     tails = [scored(track, often[track.name], track.problems, TAIL_HORIZON) for track in chosen]
     if answered is not None:
         answered(found)
+    _write(folder, found, tails, scale, started)
+    return found
+
+
+def _write(folder: Path, found: list[Scores], tails: list[Scores], scale: str, started: float) -> None:
+    """The report, the page and the JSON document."""
     facts: dict[str, Any] = {"scale": scale, "seed": SEED, "set": SET_VERSION, **versions()}
+    size = SCALES[scale]
     sections = [section([s for s in found if s.track is tail.track], tail, size) for tail in tails]
     caption = f"benchmark set {SET_VERSION}, scale {scale}, seed {SEED}"
     for each, tail in zip(sections, tails, strict=True):
@@ -103,7 +110,6 @@ def benchmark(
     (folder / JSON).write_text(json.dumps(record, indent=1, allow_nan=False), encoding="utf-8")
     (folder / PAGE).write_text(markdown(found, tails, facts, size, "figures/benchmark"), encoding="utf-8")
     output.write_report(folder, "Benchmark of private bandit policies", sections, facts)
-    return found
 
 
 def benchmark_document(found: Sequence[Scores], tails: Sequence[Scores], facts: dict[str, Any]) -> dict[str, Any]:

@@ -13,13 +13,17 @@ import numpy as np
 from dpbandits.numerics import positive_log
 from dpbandits.types import Floats
 
-__all__ = ["Bound", "Curve", "DoesNotHold", "LongRun", "Theorem", "theorem"]
+__all__ = ["CONSISTENT", "UNIT", "Bound", "Curve", "DoesNotHold", "LongRun", "Theorem", "theorem"]
 
 Kind = Literal["lower", "upper"]
 Form = Literal["printed", "corrected"]
 Trust = Literal["any", "local", "central"]
 ProblemScope = Literal["this problem", "some problem", "every problem"]
 Curve = Callable[[float], float]
+
+#: Conditions that several theorems share.
+UNIT = "rewards in [0, 1]; every horizon"
+CONSISTENT = "any consistent policy; regret / log(horizon) as the horizon grows"
 
 
 class _Asked(Protocol):

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from scipy.optimize import brentq
 
-from dpbandits.bounds.bound import Curve, DoesNotHold, LongRun, theorem
+from dpbandits.bounds.bound import CONSISTENT, Curve, DoesNotHold, LongRun, theorem
 from dpbandits.bounds.divergences import above_mean, d_eps, towards_best
 from dpbandits.bounds.problem import Problem
 from dpbandits.checks import positive
@@ -32,15 +32,14 @@ __all__ = [
 ]
 
 AZIZE = "Azize & Basu 2022"
-ASYMPTOTIC = "any consistent policy; regret / log(horizon) as the horizon grows"
-UNIT = "rewards in [0, 1]; alpha > 3; every horizon"
+LARGE_ALPHA = "rewards in [0, 1]; alpha > 3; every horizon"
 
 
 @theorem(
     Problem,
     "lower",
     "Lai & Robbins 1985; Burnetas & Katehakis 1996",
-    f"private or not, {ASYMPTOTIC}",
+    f"private or not, {CONSISTENT}",
     note="the cost of learning without privacy; privacy adds to it",
 )
 def lai_robbins(problem: Problem) -> Curve:
@@ -128,7 +127,7 @@ def dp_minimax_lower(problem: Problem) -> Curve:
     Problem,
     "lower",
     f"{AZIZE}, Theorem 3",
-    f"any epsilon-private, {ASYMPTOTIC}",
+    f"any epsilon-private, {CONSISTENT}",
     trust="central",
     note="for Bernoulli rewards dp-lower-bernoulli is sharper",
 )
@@ -152,7 +151,7 @@ def dp_lower(problem: Problem) -> Curve:
     Problem,
     "lower",
     "Azize, Wu, Honda, Orabona, Ito & Basu 2025",
-    f"Bernoulli rewards; any epsilon-private, {ASYMPTOTIC}",
+    f"Bernoulli rewards; any epsilon-private, {CONSISTENT}",
     trust="central",
     note="the paper says that it can be reached, up to the ratio of the batches; the proof was not available",
     checked=False,
@@ -184,7 +183,7 @@ def private_rate(problem: Problem) -> float:
     Problem,
     "upper",
     f"{AZIZE}, Theorem 7",
-    UNIT,
+    LARGE_ALPHA,
     policies=("adap-ucb",),
     trust="central",
     note="not proven: Equation (32) replaces a sum by a maximum, and fails for 0.586 < gap/epsilon < 2",
@@ -205,7 +204,7 @@ def adap_ucb_printed(problem: Problem, alpha: float = 3.1) -> Curve:
     Problem,
     "upper",
     f"{AZIZE}, Theorem 7",
-    UNIT,
+    LARGE_ALPHA,
     form="corrected",
     corrects="adap-ucb-printed",
     policies=("adap-ucb",),
@@ -289,7 +288,7 @@ def adap_klucb(problem: Problem, alpha: float = 3.1) -> Curve:
     Problem,
     "upper",
     f"{AZIZE}, Theorem 12",
-    UNIT,
+    LARGE_ALPHA,
     policies=("adap-ucb",),
     trust="central",
     scope="every problem",
@@ -308,7 +307,7 @@ def adap_ucb_minimax_printed(problem: Problem, alpha: float = 3.1) -> Curve:
     Problem,
     "upper",
     f"{AZIZE}, Theorem 12",
-    UNIT,
+    LARGE_ALPHA,
     form="corrected",
     corrects="adap-ucb-minimax-printed",
     policies=("adap-ucb",),

@@ -7,7 +7,7 @@ import math
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import lambertw, zeta
 
-from dpbandits.bounds.bound import Curve, DoesNotHold, theorem
+from dpbandits.bounds.bound import UNIT, Curve, DoesNotHold, theorem
 from dpbandits.bounds.problem import Problem
 from dpbandits.checks import known
 from dpbandits.numerics import positive_log
@@ -17,7 +17,6 @@ from dpbandits.privacy.release_points import EXACT, SCHEDULES, interval_rate, ne
 __all__ = ["depth_root", "dp_ucb", "dp_ucb_bound", "dp_ucb_bound_printed", "dp_ucb_int", "dp_ucb_printed"]
 
 TOSSOU = "Tossou & Dimitrakakis 2016"
-UNIT = "rewards in [0, 1]; every horizon"
 CONSTANT = 1.0 + 2.0 * math.pi**2 / 3.0  # the constant term of Theorem 3.2, for each unit of gap
 CONSTANT_ZETA = 1.0 + 4.0 * float(zeta(1.5))  # the same for Theorems 3.3 and 3.5
 REFUTED_3_5 = (

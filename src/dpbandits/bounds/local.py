@@ -7,12 +7,12 @@ from functools import cache
 
 import numpy as np
 
-from dpbandits.bounds.bound import Curve, DoesNotHold, LongRun, theorem
+from dpbandits.bounds.bound import CONSISTENT, UNIT, Curve, DoesNotHold, LongRun, theorem
 from dpbandits.bounds.divergences import kl_across
 from dpbandits.bounds.levels import response_cost
 from dpbandits.bounds.problem import Problem
 from dpbandits.curators import LocalBernoulli
-from dpbandits.mechanisms import response_probability
+from dpbandits.mechanisms import attenuation, response_probability
 from dpbandits.numerics import positive_log
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Mechanism
@@ -41,8 +41,6 @@ __all__ = [
 ]
 
 REN = "Ren, Zhou, Liu & Shroff 2020"
-UNIT = "rewards in [0, 1]; every horizon"
-ASYMPTOTIC = "any consistent policy; regret / log(horizon) as the horizon grows"
 NORMAL = (
     "rewards with the same sub-Gaussian noise (variance proxy at most 1) on every arm, means in [0, 1]; every horizon"
 )
@@ -67,7 +65,7 @@ def bit_policies() -> tuple[str, ...]:
     Problem,
     "lower",
     f"{REN}, Theorem 1",
-    f"Bernoulli rewards; {ASYMPTOTIC}",
+    f"Bernoulli rewards; {CONSISTENT}",
     trust="local",
     note="tends to 0 as epsilon grows, although learning still has a cost without privacy: see ldp-lower",
 )
@@ -88,7 +86,7 @@ def ldp_lower_printed(problem: Problem) -> Curve:
     Problem,
     "lower",
     f"{REN}, Theorem 1, with Lai & Robbins 1985",
-    f"Bernoulli rewards; {ASYMPTOTIC}",
+    f"Bernoulli rewards; {CONSISTENT}",
     form="corrected",
     corrects="ldp-lower-printed",
     trust="local",
@@ -116,7 +114,7 @@ def ldp_lower(problem: Problem) -> Curve:
     Problem,
     "lower",
     "Lai & Robbins 1985 on randomised responses (Gajane, Urvoy & Kaufmann 2018)",
-    f"rewards in [0, 1] that reach the policy through Convert-to-Bernoulli; {ASYMPTOTIC}",
+    f"rewards in [0, 1] that reach the policy through Convert-to-Bernoulli; {CONSISTENT}",
     policies=bit_policies,
     trust="local",
     note="tight: an index that is optimal for Bernoulli rewards reaches it on the responses",
@@ -141,7 +139,7 @@ def bit_rate(problem: Problem) -> float:
     """
     problem.need_unit_rewards()
     epsilon = problem.one_epsilon()
-    slope = math.tanh(0.5 * epsilon)
+    slope = attenuation(epsilon)
     return sum(
         gap / kl_across(response_probability(problem.means[arm], epsilon), slope * gap)
         for arm, gap in zip(problem.worse, problem.gaps, strict=True)

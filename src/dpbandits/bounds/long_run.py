@@ -17,7 +17,7 @@ __all__ = ["dp_glr_imed", "dp_imed", "dp_klucb", "ldp_imed_b", "ldp_klucb_b", "l
 AZIZE = "Azize, Wu, Honda, Orabona, Ito & Basu 2025"
 GAJANE = "Gajane, Urvoy & Kaufmann 2018"
 LIMIT = "as T -> infinity; not a bound at a finite horizon"
-UNIT = f"rewards in [0, 1]; {LIMIT}"
+IN_THE_LIMIT = f"rewards in [0, 1]; {LIMIT}"
 BITS = f"rewards in [0, 1] that reach the policy through Convert-to-Bernoulli; {LIMIT}"
 BATCHES = (
     "the paper's proof was not available, and its batch lengths may differ; ours is Theorem 3 of "
@@ -25,7 +25,7 @@ BATCHES = (
 )
 
 
-@theorem(Problem, "upper", AZIZE, UNIT, form="corrected", policies=("dp-klucb",), trust="central", note=BATCHES)
+@theorem(Problem, "upper", AZIZE, IN_THE_LIMIT, form="corrected", policies=("dp-klucb",), trust="central", note=BATCHES)
 def dp_klucb(problem: Problem, ratio: float = 2.0) -> Curve:
     """ratio sum gap / d_eps(mean, best) * log T.
 
@@ -40,7 +40,7 @@ def dp_klucb(problem: Problem, ratio: float = 2.0) -> Curve:
     Problem,
     "upper",
     AZIZE,
-    UNIT,
+    IN_THE_LIMIT,
     form="corrected",
     policies=("dp-imed",),
     trust="central",

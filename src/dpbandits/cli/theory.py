@@ -55,7 +55,11 @@ def bounds(arms: str, horizon: float, epsilon: float | None, levels: str | None,
     echo(f"{arms}, {horizon:,.0f} rounds, {privacy}. Playing at random loses {_number(about.at_random)}.")
     if about.from_log:
         echo(f"These numbers carry no promise: {FROM_LOG}.")
-    lower, upper = found["lower"], found["upper"]
+    _print_bounds(found["lower"], found["upper"])
+
+
+def _print_bounds(lower: dict[str, Any], upper: dict[str, Any]) -> None:
+    """A table of each kind of bound, then the notes, and what does not apply."""
     for heading, column, rows in (
         (
             "In the long run no consistent policy loses less (regret / log t has at least this limit; at a given "

@@ -206,7 +206,7 @@ class Client:
         self._flush(again, lambda: False)
 
     def _flush(self, again: bool, ended: Callable[[], bool]) -> bool:
-        """Whether the store works."""
+        """Send what is due, until ``ended``. False if the file of the client cannot be used."""
         with self._sending:
             drawn: list[dict[str, Any]] = []
 

@@ -107,7 +107,7 @@ class LocalPiecewise(Local, PiecewiseFields):
     def rise(self, arm: int, mean: float, top: float, evidence: float) -> float:
         return 2.0 * evidence / self.counts[arm]
 
-    def lower(self, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
+    def lower(self, arm: int, mean: float, top: float, evidence: float, budget: float, ahead: int) -> float:
         """The sum of the squared distances from the mean, n times the variance, never falls."""
         n = self.counts[arm] + ahead
         least = self.variance(arm) * self.counts[arm] / n

@@ -119,5 +119,5 @@ class OneByOne(PassedOn, OneByOneFields[Inner]):
     def rise(self: Any, arm: int, mean: float, top: float, evidence: float) -> float:
         return self.inner.rise(arm, mean, top, evidence)
 
-    def lower(self: Any, arm: int, top: float, evidence: float, budget: float, ahead: int) -> float:
-        return self.inner.lower(arm, top, evidence, budget, ahead)
+    def lower(self: Any, arm: int, mean: float, top: float, evidence: float, budget: float, ahead: int) -> float:
+        return self.inner.lower(arm, mean, top, evidence, budget, ahead)

@@ -202,7 +202,7 @@ def parse_arms(text: str) -> Arms:
     dpbandits.errors.InputError: arms: cannot read '0.8;0.7' at character 5 of '0.9,0.8;0.7': they are means as in ...
     """
     text = text.strip()
-    meant = PROBLEMS[known("problem", text[1:], PROBLEMS)] if text.startswith("@") else text
+    meant = PROBLEMS[known("arms", text[1:], PROBLEMS, "problem")] if text.startswith("@") else text
     unsaved = UNSAVED.search(meant)
     if unsaved is not None:
         again = "the data frame" if unsaved[2] == "data frame" else "the arms"
@@ -288,7 +288,7 @@ def _terms(text: str) -> Iterator[Distribution]:
 
 
 def _distribution(name: str, inside: str, text: str, position: int) -> Distribution:
-    cls = DISTRIBUTIONS[known("arm", name, DISTRIBUTIONS)]
+    cls = DISTRIBUTIONS[known("arms", name, DISTRIBUTIONS, "distribution")]
     values = []
     for part in inside.split(","):
         values.append(_number(part, position, text))

@@ -105,7 +105,7 @@ class _AsGenerator(ABC):
         sampler = samplers.get(scale)
         if sampler is None:
             if len(samplers) >= SAMPLERS_KEPT:
-                samplers.clear()  # also under the hands of another thread, which has its own hold on its sampler
+                samplers.clear()  # another thread keeps the sampler that it is using
             sampler = samplers[scale] = self.discrete_laplace(1 / (Fraction(scale) * ENLARGED), GRID_STEPS)
         return sampler
 

@@ -35,6 +35,10 @@ POLICY_SETTINGS = ("epsilon", "levels", "options")
 POLICY_KEYS = ("name", "label", "epsilons", *POLICY_SETTINGS)
 
 
+#: Keys of a file that hold several values of a parameter.
+LISTS = {"epsilon": "epsilons"}
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """What is compared: the contents of a file, or policies."""
@@ -50,7 +54,8 @@ class _File:
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_file():
-            raise InputError(str(path), ": is a folder, not a file" if path.is_dir() else ": no such file")
+            what = "is a folder" if path.is_dir() else "does not exist"
+            raise InputError("file", f"must be a comparison in TOML, got '{path}', which {what}")
         try:
             self.text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
@@ -87,9 +92,9 @@ class _File:
                 raise self.fail(f"unknown key '{key}': {nearest(key, allowed)}", key, policy)
 
     def blame(self, error: InputError, policy: int | None = None) -> InputError:
-        """An error of the library, with the line of the key that it is about. The key may be the parameter's plural."""
+        """An error of the library, with the line of the key that it is about."""
         own = {} if policy is None else self.content["policy"][policy]
-        for key in (error.parameter, f"{error.parameter}s"):
+        for key in (error.parameter, LISTS.get(error.parameter, error.parameter)):
             if key in own or key in own.get("options", {}):
                 return self.fail(str(error), key, policy)
             if key in self.content:

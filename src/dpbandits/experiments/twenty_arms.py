@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from dpbandits.bounds.levels import response_cost
 from dpbandits.experiments.claims import ClaimPart, Estimate, between, quotient
+from dpbandits.policies.policy import Mechanism
 
 BERNOULLI, MIXED = "@ren2020-bernoulli", "@ren2020-mixed"
 SWEEP = (0.2, 0.5, 1.0, 2.0)
@@ -13,7 +15,8 @@ HORIZON = {"quick": 10**6, "paper": 10**7}
 RUNS = {"quick": 6, "paper": 50}  # the papers' 50
 CHEAP_RUNS = {"quick": 10, "paper": 1200}  # where a printed ratio or its limit asks for more, and a run is cheap
 L_RUNS = {"quick": 10, "paper": 600}  # the same where a run draws noise in every round
-LIMITS = {("b", 2.0): 1.7241, ("l", 2.0): 9.0, ("b", 0.2): 100.67, ("l", 0.2): 441.0}  # coth(ε/2)^2 and (1 + 4/ε)^2
+KINDS: dict[str, Mechanism] = {"b": "bernoulli", "l": "laplace"}
+LIMITS = {(kind, epsilon): response_cost(epsilon, KINDS[kind]) for epsilon in (2.0, 0.2) for kind in KINDS}
 
 TOLERANCE = "the rounding of the print, half a unit of its second digit; our error must be small against it"
 MEASURED = "the ratio of mean regrets against rounds: is it the printed one at some horizon? The horizon is not printed"

@@ -39,7 +39,8 @@ CONTENDER = 1.3  # a policy may be best if its regret, less 3 standard errors, i
 MOST_CONTENDERS = 3  # at one epsilon in one trust model
 PRECISION = 0.1  # of the regret: how far the tail's term may raise the upper end
 MOST_RUNS = 400
-#: Rounds that may be simulated for one interval, by what a round costs. It is no time, so that plans can be repeated.
+#: Rounds that may be simulated for one interval, by what a round costs. These are rounds and not seconds, so that a
+#: plan does not depend on the machine.
 ROUNDS = {"stint": 1e12, "bulk": 2e8, "divergence": 1e8, "noise": 5e7, "counter": 5e7, "arms": 3e7}
 NO_EPSILON, HIGHEST_LEVEL = 500.0, 100.0  # practically no privacy; users' levels end at 100
 

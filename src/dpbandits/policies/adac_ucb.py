@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dpbandits.agents import Doubling, RootUCB
+from dpbandits.checks import positive
 from dpbandits.curators import GaussianBatch
 from dpbandits.policies.policy import Parts, published
 
@@ -17,6 +18,7 @@ IMPLIED = "epsilon,delta"
     "only its abstract was available: the index is derived anew. If rho is not given, the largest rho that implies "
     "(epsilon, delta)-privacy is used",
     cost="stint",
+    delta="delta",
 )
 def adac_ucb(
     arms: int, *, epsilon: float, delta: float = DELTA, rho: float | str = IMPLIED, alpha: float = 3.1
@@ -34,6 +36,6 @@ def adac_ucb(
     >>> round(trace.final_regret.mean())
     138
     """
-    given = None if rho == IMPLIED else float(rho)
+    given = None if rho == IMPLIED else positive("rho", rho)  # type: ignore[arg-type]
     curator = GaussianBatch.start(arms, epsilon=epsilon, delta=delta, rho=given)
     return Parts(Doubling.start(arms, RootUCB.start(arms, alpha=alpha)), curator)

@@ -12,7 +12,7 @@ SPLIT = (
     "epsilon is split between the two parts of the hybrid mechanism; as printed each gets all of it, "
     "which is 2 epsilon (as_printed=True does that, and says so)"
 )
-WIDTH = "; the tree's width counts its levels, floor(log2 n), where the paper writes log n"
+WIDTH = "; the tree's width counts its depth, floor(log2 n), where the paper writes log n"
 PRINTED = {"as_printed": True}
 
 

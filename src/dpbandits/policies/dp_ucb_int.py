@@ -22,6 +22,7 @@ CAUTION = (
     "every round, which is not private. Rewards of the initial rounds count. The bonus is refreshed in every round. "
     "The default schedule is the y-rule of Lemma B.1: the constant interval can be longer than the horizon",
     cost="bulk",
+    delta="delta",
     caution=CAUTION,
     advised=lambda horizon: {"schedule": EXACT, "delta": min(DELTA, 0.1 / horizon)},
 )

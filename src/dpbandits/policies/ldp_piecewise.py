@@ -20,10 +20,12 @@ CORRECTION = 1.0
 def ldp_imed_p(arms: int, *, epsilon: float, correction: float = CORRECTION) -> Parts:
     """LDP-IMED-P: every reward passes the piecewise mechanism, and IMED is played on the responses.
 
-    Use it for rewards between 0 and 1 and an epsilon of 1.5 or more; for rewards of 0 and 1, LDP-IMED-B is better at
-    every epsilon. With mean and V the mean and the variance of an arm's n debiased responses, V raised by 1/n, and e =
-    n/2 log(1 + (best mean - mean)^2 / V), the index is max(0, e - correction log(1 + e)) + log n, and the least is
-    played. docs/papers/strongest.md has what was measured.
+    Use it for rewards between 0 and 1 and an epsilon of 1.5 or more. For rewards of 0 and 1 use LDP-IMED-B: at every
+    epsilon a randomised bit tells at least as much as any other private response (Kairouz et al. 2014).
+
+    With mean and V the mean and the variance of an arm's n debiased responses, V raised by 1/n, and e = n/2 log(1 +
+    (best mean - mean)^2 / V), the index is max(0, e - correction log(1 + e)) + log n, and the least is played.
+    docs/papers/strongest.md has what was measured.
 
     Reference: Wang et al. 2019, Algorithm 2; Honda & Takemura 2015. The grid and the correction are ours.
     Guarantee: each response is epsilon-private on its own (pure, local), for rewards in [0, 1].

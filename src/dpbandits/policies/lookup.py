@@ -170,7 +170,8 @@ def make(
             raise InputError("epsilon", f"is required by {label}, got none")
         settings["epsilon"] = positive("epsilon", epsilon)
     elif epsilon is not None:
-        where = "each user has a level of their own" if traits(factory).levels else "it is not private"
+        own = "each user has a level of their own" if traits(factory).levels else "its privacy has other parameters"
+        where = own if traits(factory).private else "it is not private"
         raise InputError("epsilon", f"is not a parameter of {label} ({where}), got {epsilon}")
     if takes(factory, "horizon"):
         if horizon is None and needs_horizon(factory):

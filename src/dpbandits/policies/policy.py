@@ -54,6 +54,7 @@ class Traits:
     differs: str = "nothing"  # from the print
     cost: SimulationCost = "arms"
     levels: Mechanism | None = None  # where each user has a level: how a response at that level is made private
+    delta: str | None = None  # the option that is the delta of its promise, beside epsilon; a user's rewards share it
     threshold: str | None = None  # the option that is a least level, where responses of users below it are discarded
     any_reward: bool = False  # whether rewards may lie outside [0, 1]
     unbounded: str | Mapping[str, Any] = ""  # if they may not: another policy, or options of this one, that allow it
@@ -140,7 +141,7 @@ class Policy:
         """The settings for one reward, from which the noise is made: those of a user, shared among their rewards."""
         users = {name: self.settings[name] for name in USERS if name in self.settings}
         asked = {name: value for name, value in self.settings.items() if name not in USERS}
-        return _of_rewards(asked, users, self.traits.threshold)
+        return _of_rewards(asked, users, self.traits)
 
     @property
     def any_reward(self) -> bool:
@@ -215,6 +216,7 @@ def published(
         signature = own
         about = Traits(paper, differs, **{"title": _title(build), **traits})
         _check_threshold(name, about, own)
+        _check_delta(name, about, own)
         if about.private:
             signature = own.replace(parameters=[*own.parameters.values(), *USERS.values()])
 
@@ -225,8 +227,8 @@ def published(
             asked["arms"] = at_least("arms", asked["arms"], 2)
             users = _users(asked)
             settings = {key: value for key, value in asked.items() if key not in USERS}
-            given = inspect.BoundArguments(own, OrderedDict(_of_rewards(settings, users, about.threshold)))
-            parts = _checked(name, build(*given.args, **given.kwargs))
+            given = inspect.BoundArguments(own, OrderedDict(_of_rewards(settings, users, about)))
+            parts = _checked(name, about, build(*given.args, **given.kwargs))
             kept = {key: value for key, value in settings.items() if key not in parts.unused}
             made = Policy(name, {**kept, **users}, parts.agent, parts.curator, about, factory)
             _check_users(made)
@@ -250,11 +252,22 @@ def _check_threshold(name: str, traits: Traits, signature: inspect.Signature) ->
         raise InputError("threshold", f"is a trait of policies with levels, and {name} has none")
 
 
-def _checked(name: str, parts: Any) -> Parts:
+def _check_delta(name: str, traits: Traits, signature: inspect.Signature) -> None:
+    """Refuse a delta that is no option of the policy, or that has no epsilon beside it."""
+    for needed in () if traits.delta is None else (traits.delta, "epsilon"):
+        if needed not in signature.parameters:
+            hint = nearest(needed, signature.parameters)
+            raise InputError("delta", f"must be an option of {name} beside epsilon, and '{needed}' is none: {hint}")
+
+
+def _checked(name: str, traits: Traits, parts: Any) -> Parts:
     """What the function of a policy returned, if it is what a policy is made of."""
     if not isinstance(parts, Parts):
         raise InputError("policy", f": {name} must return Parts(agent, curator), got {_kind(parts)}")
-    for role, part, verb in (("agent", parts.agent, "act"), ("curator", parts.curator, "add")):
+    needed = [("agent", parts.agent, "act"), ("curator", parts.curator, "add")]
+    if traits.in_turns:
+        needed.append(("agent", parts.agent, "turns"))
+    for role, part, verb in needed:
         if isinstance(part, type) or not hasattr(part, "_fields"):
             raise InputError("policy", f": the {role} of {name} must be a NamedTuple, got {_kind(part)}")
         if not callable(getattr(part, verb, None)):
@@ -297,7 +310,7 @@ def _users(asked: Mapping[str, Any]) -> dict[str, Any]:
     return users
 
 
-def _of_rewards(asked: dict[str, Any], users: Mapping[str, Any], threshold: str | None) -> dict[str, Any]:
+def _of_rewards(asked: dict[str, Any], users: Mapping[str, Any], traits: Traits) -> dict[str, Any]:
     """The settings for one reward, from those for a user with several."""
     if not users:
         return asked
@@ -305,11 +318,11 @@ def _of_rewards(asked: dict[str, Any], users: Mapping[str, Any], threshold: str 
     if delta is not None and "epsilon" in asked:
         divided["epsilon"] = of_response(positive("epsilon", asked["epsilon"]), delta, rewards)
         return divided
-    for name in ("epsilon", threshold):
+    for name in ("epsilon", traits.threshold):
         if name is not None and name in asked:
             divided[name] = of_reward(positive(name, asked[name]), rewards)
-    if "epsilon" in asked and "delta" in asked:
-        divided["delta"] = delta_of_reward(asked["epsilon"], asked["delta"], rewards)
+    if traits.delta is not None:
+        divided[traits.delta] = delta_of_reward(asked["epsilon"], asked[traits.delta], rewards)
     return divided
 
 

@@ -125,7 +125,8 @@ def for_users(promise: Guarantee, rewards: int, delta: float = 0.0) -> Guarantee
         from dpbandits.privacy.composition import optimal
 
         if promise.trust != "local" or promise.delta:
-            raise InputError("user_delta", "is for policies with pure local privacy, whose responses compose")
+            rule = "must be given only where privacy is local and pure, so that responses compose"
+            raise InputError("user_delta", f"{rule}; here it is {promise.in_short}, got {delta:g}")
         composed = Fraction(optimal(promise.epsilon, rewards, delta))
         return replace(capped, epsilon=_up(composed, COMPOSED_DIGITS), delta=delta)
     total = Fraction(promise.epsilon) * rewards

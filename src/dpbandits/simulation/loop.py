@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpbandits.errors import check_choice
-from dpbandits.protocols import Agent, Curator, Environment
+from dpbandits.errors import check_choice, check_turns
+from dpbandits.protocols import Agent, Curator, Environment, InTurns
 from dpbandits.types import Integers, Rng
 
 __all__ = ["play", "play_in_turns", "play_stint"]
@@ -59,7 +59,7 @@ def play(
 def play_in_turns(
     environment: Environment,
     curator: Curator,
-    agent: Agent,
+    agent: InTurns,
     checkpoints: Integers,
     pulls: Integers,
     rewards: Rng,
@@ -75,12 +75,14 @@ def play_in_turns(
     t = mark = 0
     while t < horizon:
         arm, stint, line = agent.act(curator, t + 1, choices)
-        turns = agent.turns()  # type: ignore[attr-defined]
+        turns = agent.turns()
+        check_turns(turns)
         whole = stint <= (horizon - t) // turns
         end = t + turns * stint if whole else horizon
         for turn in range(turns):
             if turn > 0:
                 arm, stint, line = agent.act(curator, t + 1, choices)
+            check_choice(arm, stint, len(environment.means))
             if whole:
                 curator.absorb(environment, arm, stint, line, rewards, noise)
                 curator.close(arm, noise)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpbandits.formats import amount, plural
+from dpbandits.proportions import share_at_most
 from dpbandits.types import Floats, Integers
 
 __all__ = ["Stops"]
@@ -66,11 +67,7 @@ class Stops:
     @property
     def error_upper(self) -> float:
         """The upper end of a one-sided 95 % interval for the probability of a wrong name (Clopper & Pearson 1934)."""
-        from scipy.special import betaincinv
-
-        if self.wrong == self.runs:
-            return 1.0
-        return float(betaincinv(self.wrong + 1.0, self.runs - self.wrong, CONFIDENCE))
+        return share_at_most(self.wrong, self.runs, 1.0 - CONFIDENCE)
 
     def quantile(self, share: float) -> float | None:
         """The rounds by which this share of all runs had stopped; None where it had not by the horizon."""

@@ -128,7 +128,7 @@ class Trace:
 
     @property
     def label(self) -> str:
-        """The policy, as papers write it, and the level at which it runs."""
+        """The policy, as papers write it, and its epsilon."""
         policy, epsilon = self.simulation.policy, self.options.get("epsilon")
         rewards = policy.rewards_per_user
         users = "" if rewards is None else f" for a user with {plural(rewards, 'reward')}"

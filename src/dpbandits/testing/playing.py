@@ -161,6 +161,8 @@ BAD: dict[str, tuple[object, ...]] = {
     "scale": (0.0, -1.0, math.nan, math.inf),
     "v": (1.0, 1.6, math.nan),
     "schedule": ("z",),
+    "rho": (0.0, -1.0, math.nan, "z"),
+    "first": (0, math.nan, "z"),
     "horizon": (0, -1),
 }
 

@@ -53,7 +53,17 @@ class FourAlgorithms(NamedTuple):
         return panels
 
 
-def _score(of: FourAlgorithms, traces: Mapping[str, Trace]) -> list[Finding]:
+class Claims(NamedTuple):
+    """What Appendix G and the theorems say of one environment."""
+
+    lowest: Claim
+    falls: Claim
+    same: Claim
+    similar: Claim
+    bounded: Claim
+
+
+def _claims(of: FourAlgorithms) -> Claims:
     name, where, known = of.environment.upper(), f"Appendix G, Fig. {of.figure}", of.known
     lowest = Claim(
         "lowest",
@@ -93,6 +103,11 @@ def _score(of: FourAlgorithms, traces: Mapping[str, Trace]) -> list[Finding]:
         theorems.MEASURED,
         theorems.TOLERANCE,
     )
+    return Claims(lowest, falls, same, similar, bounded)
+
+
+def _score(of: FourAlgorithms, traces: Mapping[str, Trace]) -> list[Finding]:
+    claims = _claims(of)
     final = {key: regret(trace) for key, trace in traces.items()}
     rivals = {
         f"{LABELS[rival]}, ε = {e:g}": (final[f"adap-klucb:{e:g}"], final[f"{rival}:{e:g}"])
@@ -104,16 +119,16 @@ def _score(of: FourAlgorithms, traces: Mapping[str, Trace]) -> list[Finding]:
     spread = quotient(final["dp-se:0.1"], final["dp-se:1"])
     ours = f"{spread}; " + ", ".join(f"{e:g}: {final[f'dp-se:{e:g}'].value:.0f}" for e in EPSILONS)
     return [
-        orderings(lowest, rivals),
-        orderings(falls, dependence),
-        same.finding(within(spread, 1.0, SAME_WITHIN)._replace(ours=ours)),
-        similar.finding(
+        orderings(claims.lowest, rivals),
+        orderings(claims.falls, dependence),
+        claims.same.finding(within(spread, 1.0, SAME_WITHIN)._replace(ours=ours)),
+        claims.similar.finding(
             *(
                 within(quotient(final[f"adap-ucb:{e:g}"], final[f"adap-klucb:{e:g}"]), 1.0, SIMILAR, f"ε = {e:g}")
                 for e in EPSILONS
             )
         ),
-        bounded.finding(
+        claims.bounded.finding(
             *(
                 theorems.below_theorem(f"{bound}, ε = {e:g}", traces[f"{policy}:{e:g}"], bound)
                 for policy, bounds in THEOREMS.items()

@@ -261,7 +261,7 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
 
 
 def _theorems(traces: Mapping[str, Trace]) -> Finding:
-    """One level for all is the corollaries' case; a population is the theorems'."""
+    """The corollaries are about one level for all, and the theorems about a population."""
     parts = []
     for kind, policy in NAMES.items():
         parts += [

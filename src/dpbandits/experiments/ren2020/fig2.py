@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dpbandits.bounds.levels import response_cost
 from dpbandits.experiments import theorems
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import (
@@ -33,7 +34,7 @@ RUNS = {"quick": 6, "paper": 50}
 NAMES = {"ls": "ldp-ucb-ls", "bs": "ldp-ucb-bs"}
 BOUNDED_NAMES = {"ls": "ldp-ucb-l", "bs": "ldp-ucb-b"}
 SIMILAR = 0.25
-LIMITS = {"ls": 81.0, "bs": 16.67}  # (1 + 4/ε)^2 and coth(ε/2)^2 at 0.5
+LIMITS = {"ls": response_cost(0.5, "laplace"), "bs": response_cost(0.5, "bernoulli")}
 
 LS_OVER_UCB = Claim(
     "ratio-ls",

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
 
 from dpbandits.experiments import theorems
 from dpbandits.experiments.cells import Cell
@@ -27,6 +26,7 @@ from dpbandits.experiments.claims import (
     upper_end,
 )
 from dpbandits.experiments.panels import Panel, regrets
+from dpbandits.proportions import share_at_least, share_at_most
 from dpbandits.simulation import Trace
 from dpbandits.types import Floats
 
@@ -279,8 +279,7 @@ def _catches(traces: Mapping[str, Trace]) -> Finding:
 def _consistent(traces: Mapping[str, Trace], letter: str, name: str) -> ClaimPart:
     final = traces[f"{letter}:many:{name}"].final_regret
     n, far = final.size, int(np.sum(final > final.min() + PRINTED_RANGE))
-    low = float(betaincinv(far, n - far + 1, ERROR_RATE / 2)) if far else 0.0
-    high = float(betaincinv(far + 1, n - far, 1 - ERROR_RATE / 2)) if far < n else 1.0
+    low, high = share_at_least(far, n, ERROR_RATE / 2), share_at_most(far, n, ERROR_RATE / 2)
     chance, least, most = ((1 - share) ** PRINTED_RUNS for share in (far / n, high, low))
     verdict = REPRODUCED if least > 0.5 else NOT_REPRODUCED if most < 0.5 else UNDECIDED
     chances = f"{100 * chance:.0f} % ({100 * least:.0f} to {100 * most:.0f} %)"
