@@ -494,7 +494,10 @@ def traces(value: float) -> list[bytes]:
     """How a reward might look in a file: as text, as a number, and as what it is on the grid; regular expressions.
 
     Some hundred numbers are shown, and one of them begins with the first of these by chance with a probability below
-    1e-4; the others are longer. The number of grid steps is shorter, and is looked for apart.
+    1e-4. A release of one reward is the reward itself if its noise is 0. Noise of scale 1/epsilon is 0 with probability
+    epsilon/131072, so the experiments below have an epsilon of 0.001: their six releases make the test fail by chance
+    with a probability below 1e-7. The other traces are longer. The number of grid steps is shorter; it is looked for
+    apart.
     """
     grid = on_grid(value)
     numbers = [struct.pack(form, number) for form in ("<d", ">d") for number in (value, grid)]
@@ -524,7 +527,7 @@ def test_a_reward_is_written_nowhere(kind: str, zygote: Zygote, tmp_path: Path) 
     shown = ""
     try:
         for name, policy in (("stints", "dp-se"), ("counter", "dp-ucb-bound"), ("doubling", "adap-ucb")):
-            asked: dict[str, Any] = {"name": name, "arms": ["a", "b"], "policy": policy, "epsilon": "1"}
+            asked: dict[str, Any] = {"name": name, "arms": ["a", "b"], "policy": policy, "epsilon": "0.001"}
             asked |= {"horizon": 1000} if policy == "dp-se" else {}
             assert server.call("POST", "/v1/experiments", asked)[0] == 201
             for n in range(3):
