@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 
@@ -19,19 +20,39 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "EVERY_SECONDS", 0.05)
 
 
+class Shown:
+    """What was printed so far."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys, self.out, self.err = capsys, "", ""
+
+    def wait_for(self, text: str, times: int = 1) -> None:
+        """Until this was printed on standard error so often."""
+        deadline = time.monotonic() + 60
+        while self.err.count(text) < times:
+            assert time.monotonic() < deadline, self.err
+            time.sleep(0.01)
+            out, err = self.capsys.readouterr()
+            self.out, self.err = self.out + out, self.err + err
+
+
 @pytest.mark.usefixtures("often")
 def test_lines_say_how_far_the_work_is(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = Shown(capsys)
+    began = time.monotonic()
     with working("runs") as report:
-        time.sleep(0.12)
+        shown.wait_for("\n", 2)
         report(1, 4)
-        time.sleep(0.12)
+        shown.wait_for("runs: 1 of 4, ", 2)
         report(2, 4, 61.0)
-        time.sleep(0.12)
+        shown.wait_for("runs: 2 of 4, ")
+    spent = time.monotonic() - began
     out, err = capsys.readouterr()
-    assert out == ""
-    lines = err.splitlines()
-    assert len(lines) >= 5
-    assert "runs: 0." in lines[0]
+    assert (shown.out, out) == ("", "")
+    lines = (shown.err + err).splitlines()
+    assert 5 <= len(lines) <= spent / 0.05
+    assert lines[0].startswith("runs: ")
+    assert lines[0].endswith(" s so far")
     assert any(line.startswith("runs: 1 of 4, ") and line.endswith(" left") for line in lines)
     assert lines[-1].startswith("runs: 2 of 4, ")
     assert lines[-1].endswith("about 1 min 1 s left")
@@ -39,15 +60,17 @@ def test_lines_say_how_far_the_work_is(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.usefixtures("often")
 def test_compiling_is_mentioned_with_its_time(capsys: pytest.CaptureFixture[str]) -> None:
-    before = compiling.seconds()
+    before, shown = compiling.seconds(), Shown(capsys)
     with working("runs"):
         compiling.begins()
         compiling.begins()  # what is compiled may need something else
         compiling.ends()
-        time.sleep(0.12)
+        began = time.monotonic()
+        shown.wait_for("runs: compiling ... ")
+        spent = time.monotonic() - began
         compiling.ends()
-    assert "runs: compiling ... 0." in capsys.readouterr().err
-    assert compiling.seconds() - before >= 0.12
+    assert re.search(r"^runs: compiling \.\.\. [\d.]+ m?s$", shown.err, re.MULTILINE), shown.err
+    assert compiling.seconds() - before >= spent
 
 
 def test_short_work_is_silent(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moody import until
+from moody import Still, until
 from servers import Server, Zygote
 from sqlalchemy import create_engine
 
@@ -110,10 +110,11 @@ def test_a_killed_server_gets_the_same_answer_when_it_is_back(server: Server, cl
     assert responses(server)["accepted"] == 1
 
 
-def test_late_answers_are_the_servers_word(server: Server, client: Client) -> None:
+def test_late_answers_are_the_servers_word(server: Server, tmp_path: Path) -> None:
+    """The client has no thread, which would send the answer in time."""
     create(server, response_window=1.0)
+    client = Still(f"http://127.0.0.1:{server.port}", store=tmp_path / "answers", timeout=30)
     decision = client.decide("shop", otherwise=0)
-    client.close()
     until(lambda: client.current("shop") is None)
     time.sleep(0.5)
     client.flush()
@@ -134,7 +135,8 @@ def test_a_key_with_the_role_decide_is_enough(zygote: Zygote, tmp_path: Path) ->
     server.start()
     url = f"http://127.0.0.1:{server.port}"
     try:
-        assert Client(url, store=tmp_path / "a").decide("shop", otherwise=0, fallback="red").detail[:3] == "401"
+        without = Client(url, store=tmp_path / "a", timeout=30)
+        assert without.decide("shop", otherwise=0, fallback="red").detail[:3] == "401"
         with Client(url, key, store=tmp_path / "b", timeout=30) as client:
             assert client.decide("shop", otherwise=0, after=0.05).silent is None
             until(lambda: client.current("shop") is None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,6 +11,14 @@ from starlette.testclient import TestClient
 
 from dpbandits.service.service import Service
 from dpbandits.service.tables import states
+
+
+def wait_for(reached: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait until something is so; on a busy machine what takes a second may take many."""
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, f"it did not happen within {seconds:g} s"
+        time.sleep(0.05)
 
 
 def served(client: TestClient) -> Service:
@@ -51,7 +60,7 @@ def read(client: TestClient, what: str, name: str = "shop") -> dict[str, Any]:
 
 def folded(client: TestClient, name: str = "shop") -> dict[str, Any]:
     """The summary, once everything that was stored is folded."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         stored = client.get(f"/v1/experiments/{name}/export.csv").text.count("\n") - 1
         points = read(client, "series", name)["points"]  # of what is folded
@@ -60,7 +69,7 @@ def folded(client: TestClient, name: str = "shop") -> dict[str, Any]:
         if found["responses"]["waiting"] == 0 and counted == stored == found["decisions"]:
             return found
         time.sleep(0.02)
-    raise AssertionError("it was not folded within a minute")
+    raise AssertionError("it was not folded within two minutes")
 
 
 def put_back(client: TestClient) -> None:

@@ -36,6 +36,12 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server looks by itself at keys and files, as it does every two seconds: the test counts the looks it takes."""
+    monkeypatch.setattr("dpbandits.service.service.REREAD", 1e6)
+
+
+@pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Open]:
     """Open a client of a service in this process; it is closed at the end."""
     opened: list[TestClient] = []

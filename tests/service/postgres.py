@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pwd
 import random
@@ -27,11 +26,22 @@ def binaries() -> Path | None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on, below those that the system gives to clients: one of them might take it."""
+    """A port that nobody listens on, below those that the system gives to clients: one of them might take it.
+
+    Nobody else is given it while this process lives: not between this look and the start of a server, nor while a
+    server that was killed starts again. What keeps it is a name of Linux's that is no file and ends with its process.
+    """
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind(f"\0dpbandits-tests-{port}")
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            name.close()
+        else:
+            name.detach()  # it stays open
             return port
 
 
@@ -74,7 +84,8 @@ class Postgres:
             stdout=log, stderr=log, cwd="/", **self._user,
         )  # type: ignore[call-overload]  # fmt: skip
         log.close()
-        for _ in range(300):
+        deadline = time.monotonic() + 180  # on a busy machine it recovers slowly
+        while time.monotonic() < deadline and self.process.poll() is None:
             try:
                 psycopg.connect(self.url).close()
                 return

@@ -49,7 +49,7 @@ class Zygote:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stdout.close()
 
 
@@ -70,7 +70,7 @@ class Server:
         }
         self.process = 0
 
-    def start(self, wait: float = 60.0) -> None:
+    def start(self, wait: float = 180.0) -> None:
         self.process = self.zygote.start(**self.settings)
         deadline = time.monotonic() + wait
         while time.monotonic() < deadline:
@@ -107,8 +107,8 @@ class Workers:
             self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
 
     def __enter__(self) -> Self:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
+        deadline = time.monotonic() + 180  # each of three processes imports everything
+        while time.monotonic() < deadline and self.process.poll() is None:
             with contextlib.suppress(OSError, http.client.HTTPException):
                 if self.call("GET", "/readyz")[0] == 200 and len(self.started) == 2:
                     return self

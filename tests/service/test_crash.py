@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calls import wait_for
 from postgres import Postgres
 from servers import Server, Zygote
 
@@ -97,8 +98,15 @@ def create_all(server: Server) -> None:
 
 def releases(server: Server) -> dict[tuple[str, int, str], float]:
     """Every release of the stints so far."""
-    code, book = server.call("GET", "/v1/experiments/stints/ledger?limit=10000")
-    assert code == 200
+    found: list[tuple[int, Any]] = []
+
+    def shown() -> bool:
+        found.append(server.call("GET", "/v1/experiments/stints/ledger?limit=10000"))
+        return found[-1][0] != 503  # on a busy machine the tally may be locked for longer than it is waited for
+
+    wait_for(shown)
+    code, book = found[-1]
+    assert code == 200, book
     return {("stints", one["release"], one["arm"]): one["mean"] for one in book["entries"]}
 
 
@@ -178,24 +186,23 @@ def killed_under_load(servers: list[Server], seed: int) -> tuple[Load, dict[tupl
                 assert now.get(key) == mean  # a release stays what it was, and the ledger never decreases
             assert len(now) >= spent
             seen, spent = now, len(now)
+        wait_for(lambda: len(load.answered) > KILLS)
     finally:
         load.stopping.set()
         for thread in threads:
             thread.join()
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        waits = [servers[0].call("GET", f"/v1/experiments/{name}/summary")[1] for name in EXPERIMENTS]
-        if all(one["responses"]["waiting"] == 0 for one in waits) and _all_folded(servers[0]):
-            break
-        time.sleep(0.05)
+    wait_for(lambda: _all_folded(servers[0]), 120)
     for server in servers:
         server.stop()
     return load, seen
 
 
 def _all_folded(server: Server) -> bool:
-    """Whether the counts over time, which folds make, have every decision."""
+    """Whether nothing waits, and the counts over time, which folds make, have every decision."""
     for name in EXPERIMENTS:
+        code, shown = server.call("GET", f"/v1/experiments/{name}/summary")
+        if code == 503 or shown["responses"]["waiting"]:
+            return False
         points = server.call("GET", f"/v1/experiments/{name}/series")[1]["points"]
         counted = sum(one["decisions"] for point in points for one in point["arms"].values())
         if counted != server.call("GET", f"/v1/experiments/{name}/export.csv")[1].count("\n") - 1:

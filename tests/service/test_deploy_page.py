@@ -79,7 +79,7 @@ def answer(workers: Workers, name: str) -> None:
     """Decide and respond, and try again as a client does when its connection breaks."""
     decided: dict[str, Any] = {}
     statuses: list[str] = []
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180  # both workers may be starting
     while not statuses and time.monotonic() < deadline:
         with contextlib.suppress(OSError, http.client.HTTPException):
             if not decided:

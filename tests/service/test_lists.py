@@ -30,9 +30,12 @@ STORED = (
 
 
 def two_alike(serve: Open, folder: Path) -> list[TestClient]:
-    """Two servers with the same secrets, experiments and decisions."""
+    """Two servers with the same secrets, experiments and decisions.
+
+    The secrets say who is held out: of the 23 users whose answers are taken none or all, with probability below 3e-7.
+    """
     client = serve(f"sqlite:///{folder}/first.db")
-    create(client, "capped", max_responses_per_user=2, holdout=0.3, baseline="blue")
+    create(client, "capped", max_responses_per_user=2, holdout=0.5, baseline="blue")
     create(client, "leased", policy="ldp-ucb-l")
     create(client, "levels", policy="heldp-ucb-b", levels=["1/2", "2"], options={"epsilon_min": "auto"})
     create(client, "hasty", response_window=0.001)

@@ -35,6 +35,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "test.db"
 
 
+@pytest.mark.usefixtures("by_hand")
 @pytest.mark.parametrize("noticed", ["by the answer", "by the look"])
 def test_no_answer_is_accepted_once_the_file_was_put_back(serve: Open, file: Path, noticed: str) -> None:
     """Answers of held-out users change no state: they were stored although their decisions were gone."""
@@ -56,6 +57,7 @@ def test_no_answer_is_accepted_once_the_file_was_put_back(serve: Open, file: Pat
         assert connection.execute("select count(*) from answers").fetchone() == (0,)
 
 
+@pytest.mark.usefixtures("by_hand")
 def test_a_file_that_was_overwritten_is_noticed(serve: Open, file: Path) -> None:
     client = serve(f"sqlite:///{file}")
     create(client)
@@ -72,6 +74,7 @@ def test_a_file_that_was_overwritten_is_noticed(serve: Open, file: Path) -> None
     assert client.get("/readyz").status_code == 503
 
 
+@pytest.mark.usefixtures("by_hand")
 @pytest.mark.parametrize("noticed", ["by the commit", "by the look"])
 def test_a_log_that_was_deleted_under_the_server_is_noticed(serve: Open, file: Path, noticed: str) -> None:
     """SQLite itself goes on to write into the deleted log, and all of it would be lost."""

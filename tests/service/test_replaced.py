@@ -89,6 +89,7 @@ def without_log(file: Path) -> None:
         file.with_name(f"{file.name}{end}").unlink()
 
 
+@pytest.mark.usefixtures("by_hand")
 @pytest.mark.parametrize("noticed", ["by the commit", "by the look", "by a reader"])
 def test_a_file_that_was_replaced_is_neither_used_nor_damaged(
     serve: Open, dpbandits: Command, file: Path, capsys: pytest.CaptureFixture[str], noticed: str
@@ -238,6 +239,7 @@ def test_a_file_that_is_moved_away_is_not_made_anew(server: Server, file: Path, 
     assert b"clean" not in file.with_name("test.db.lock").read_bytes() or killed
 
 
+@pytest.mark.usefixtures("by_hand")
 def test_a_file_that_is_moved_away_is_not_made_anew_by_the_look(serve: Open, file: Path) -> None:
     client = serve(f"sqlite:///{file}")
     create(client)
@@ -553,6 +555,7 @@ def test_a_generation_that_is_not_known_says_nothing(
     assert (check(ServerSettings.read(**settings(file.parent))) == []) is known
 
 
+@pytest.mark.usefixtures("by_hand")
 @pytest.mark.parametrize("noticed", ["by the commit", "by the look"])
 @pytest.mark.parametrize("ends", [("-wal",), ("-shm",), ("-wal", "-shm")])
 def test_after_a_log_was_deleted_under_a_server_the_next_start_says_so(
