@@ -3,10 +3,10 @@
 ``python benchmarks/glr_variants.py docs/papers/strongest.md`` writes the table of that page, in about two minutes on
 two cores. Each variant is a policy: ``dpbandits simulate glr_variants:exact ...`` plays it in this folder.
 
-* ``exact``: the likelihood of a noisy sum is the convolution of the binomial distribution and of Laplace noise, in the
+* ``exact``: the likelihood of a noisy sum is the convolution of the binomial distribution and of Laplace noise, in
   place of its saddle-point form n d_eps.
 * ``integers``: two-sided geometric noise, P(j) ~ e^(-epsilon |j|), on the sum of rewards that are 0 or 1. It is as
-  private as Laplace noise of scale 1/epsilon, with variance 2 e^-epsilon / (1 - e^-epsilon)^2 in the place of 2 /
+  private as Laplace noise of scale 1/epsilon, with variance 2 e^-epsilon / (1 - e^-epsilon)^2 in place of 2 /
   epsilon^2.
 * ``upper``: the version for which expected regret O(log T) is proved on the page, DP-GLR-UCB.
 """
@@ -263,7 +263,7 @@ def play(arms: str, epsilon: float, name: str) -> Trace:
 
 
 def shown(trace: Trace) -> str:
-    """Mean with its standard error; the 99.9 % quantile, the largest, and the lock-outs in 10 000 runs."""
+    """Mean with its standard error; the 99.9 % quantile, the largest, and the disasters in 10,000 runs."""
     regret = trace.final_regret
     locked = 10_000 * float((regret > 10.0 * np.median(regret)).mean())
     high = float(np.quantile(regret, 0.999))

@@ -26,7 +26,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **about: Any) -> str:
-    """The page, with what the package says in the place of each marker."""
+    """The page, with what the package says in place of each marker."""
     for marker, write in WRITERS.items():
         if marker in markdown:
             markdown = markdown.replace(marker, "\n".join(write()))

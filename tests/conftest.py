@@ -5,9 +5,13 @@ from __future__ import annotations
 import gc
 import math
 import os
+import signal
+import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,6 +33,7 @@ settings.register_profile("explore", UNTIMED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 Command = Callable[..., tuple[int, str, str]]
+Interrupted = Callable[..., tuple[int, str, str]]
 Fit = Callable[[Iterable[int], Callable[[int], float]], bool]
 
 collect_ignore = ["audit/faulty_import.py"]  # it fails when it is imported, as it should
@@ -57,6 +62,32 @@ def dpbandits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         except SystemExit as stop:
             code = int(stop.code or 0)
         return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def interrupted() -> Interrupted:
+    """The command, in a process of its own that gets a Ctrl-C: exit status, standard output, standard error.
+
+    It comes as a terminal would send it, ``after`` seconds after the first line of output, ``ready``. ``first`` is done
+    before the command.
+    """
+    # Where the tests run in the background, a shell may have told all of us to ignore it.
+    heeded = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import dpbandits.cli; "
+
+    def call(*words: str, after: float, first: str = "pass", **how: Any) -> tuple[int, str, str]:
+        line = [sys.executable, "-c", f"{heeded}{first}; dpbandits.cli.main()", *words]
+        with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(after)
+            process.send_signal(signal.SIGINT)
+            try:
+                out, err = process.communicate(timeout=60)
+            finally:
+                process.kill()
+        return process.returncode, out, err
 
     return call
 

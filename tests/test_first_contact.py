@@ -478,8 +478,8 @@ def test_a_module_that_cannot_be_imported_is_one_line(tmp_path: Path, monkeypatc
 
 
 def test_an_epoch_longer_than_any_run_ends_with_the_run() -> None:
-    """A scale of 1e300 made an epoch that compiled code could not count."""
-    settings: dict[str, Any] = {"arms": [0.9, 0.5], "epsilon": 1, "scale": 1e300, **COMMON}
+    """A factor of 1e300 made an epoch that compiled code could not count."""
+    settings: dict[str, Any] = {"arms": [0.9, 0.5], "epsilon": 1, "epoch_factor": 1e300, **COMMON}
     quick, plain = (dp.simulate("dp-se", engine=engine, **settings) for engine in ("compiled", "python"))
     assert np.array_equal(quick.pulls, plain.pulls)
 

@@ -19,12 +19,15 @@ import pytest
 import dpbandits as dp
 from dpbandits import policies
 from dpbandits.agents import UCB
+from dpbandits.audit.curators import EXACT
 from dpbandits.curators import Plain
+from dpbandits.curators.common import Local
 from dpbandits.environments import Arms
 from dpbandits.errors import InputError
 from dpbandits.experiments.comparison import read_comparison
 from dpbandits.planning import ask
 from dpbandits.planning.knowing import know
+from dpbandits.policies import lookup
 from dpbandits.policies.policy import Parts, published
 
 Command = Callable[..., tuple[int, str, str]]
@@ -144,7 +147,7 @@ class NotATuple:
 
 
 class Idle(Plain):
-    """In the place of an agent: it has no act."""
+    """In place of an agent: it has no act."""
 
     __slots__ = ()
 
@@ -239,7 +242,7 @@ def test_letters_that_the_output_cannot_hold_are_no_error() -> None:
     assert b"\\u4e2d\\u6587.csv" in none.stderr
 
 
-@pytest.mark.parametrize("epsilon", ["1/4", Fraction(1, 4), "0.25"])
+@pytest.mark.parametrize("epsilon", ["1/4", Fraction(1, 4), "0.25", Decimal("0.25")])
 def test_an_epsilon_is_read_alike_everywhere(epsilon: Any) -> None:
     assert ask("0.9,0.6", horizon=100, epsilon=epsilon).epsilons[0] == 0.25
     assert dp.bounds("0.9,0.6", horizon=100, epsilon=epsilon).problem.epsilon == 0.25
@@ -347,11 +350,20 @@ def test_levels_are_not_promised_where_there_is_no_such_flag() -> None:
         policies.adap_ucb(arms=2, epsilon="1")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("value", ["0.5", "NaN", "sNaN", "1E+400", "1E+1000000"])
-def test_a_decimal_is_refused_by_name(value: str) -> None:
-    for use in (lambda e: policies.adap_ucb(arms=2, epsilon=e), lambda e: dp.Session("adap-ucb", arms=2, epsilon=e)):
+@pytest.mark.parametrize("value", ["NaN", "sNaN", "1E+400", "1E+1000000"])
+def test_a_decimal_that_is_no_epsilon_is_refused_by_name(value: str) -> None:
+    for use in (
+        lambda e: policies.adap_ucb(arms=2, epsilon=e),
+        lambda e: dp.Session("adap-ucb", arms=2, epsilon=e),
+        lambda e: dp.simulate("adap-ucb", arms=2 * [0.5], epsilon=e, horizon=10),
+    ):
         with pytest.raises(InputError, match=rf"epsilon must be .*got (Decimal\('|){re.escape(value)}"):
             use(Decimal(value))
+
+
+def test_a_decimal_epsilon_is_exact() -> None:
+    session = dp.Session("ldp-ucb-b", arms=2, epsilon=Decimal("0.1"))
+    assert session.device().respond(session.ask(), 1).epsilon == Fraction(1, 10)
 
 
 def test_what_is_a_folder_is_called_one(tmp_path: Path) -> None:
@@ -379,3 +391,53 @@ def test_epsilon_may_be_a_text_in_an_audit() -> None:
 def test_an_unknown_text_for_gamma_names_the_known_one() -> None:
     with pytest.raises(InputError, match=r"gamma must be in \(0, 1\), or t\^-4, got 'foo'"):
         dp.simulate("private-ucb", arms=[0.9, 0.6], epsilon=1, horizon=10, gamma="foo")
+
+
+@pytest.mark.parametrize(
+    ("arms", "rule"),
+    [
+        ([], "arms must be at least two names, got none"),
+        (["red"], r"arms must be at least two names, got \['red'\]"),
+        ("red,green", r"arms must be names such as \['red', 'green'\], or how many, got 'red,green'"),
+        ("beta(1,2", "arms: cannot read"),
+    ],
+)
+def test_a_session_asks_for_names(arms: object, rule: str) -> None:
+    with pytest.raises(InputError, match=f"^{rule}"):
+        dp.Session("ucb1", arms=arms)
+
+
+def test_numbers_in_a_list_are_names_of_a_session_s_arms() -> None:
+    """Doses and prices, for instance."""
+    session = dp.Session("ucb1", arms=[0.5, 2.0, 5])
+    assert session.arms == (0.5, 2.0, 5)
+    assert dp.Session.thaw(session.freeze()).arms == (0.5, 2.0, 5)
+
+
+def test_a_simulation_of_no_arms_says_so() -> None:
+    with pytest.raises(InputError, match=r"^arms must be at least two, got none$"):
+        dp.simulate("ucb1", arms=[], horizon=10)
+    with pytest.raises(InputError, match=r"^arms must be at least two, got one: '0\.5'$"):
+        dp.simulate("ucb1", arms=[0.5], horizon=10)
+
+
+def test_another_name_of_a_distribution_has_a_hint() -> None:
+    with pytest.raises(InputError, match=r"distribution 'gaussian' is unknown: did you mean normal\?"):
+        dp.simulate("ucb1", arms="gaussian(0,1)+gaussian(1,1)", horizon=10)
+
+
+@pytest.mark.parametrize("command", [["simulate", "ucb1", "--arms", "0.5,0.4", "--horizon", "10"], ["benchmark"]])
+def test_the_name_of_a_file_is_no_output_folder(command: list[str], dpbandits: Command, tmp_path: Path) -> None:
+    status, _, error = dpbandits(*command, "--out", str(tmp_path / "x.parquet"))
+    assert status == 2
+    assert re.search(r"out must be a folder, got '.*x.parquet', the name of a file", error)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_refused_local_policy_says_how_its_device_is_audited() -> None:
+    verdict = dp.audit.verify("ldp-imed-p", epsilon=1.0)
+    assert verdict.verdict == "refused"
+    assert verdict.reason.endswith("audit its device instead: dpbandits audit curator piecewise --exact")
+    for name in lookup.names():
+        curator = lookup.sample(name).curator
+        assert not isinstance(curator, Local) or curator.mechanism in EXACT

@@ -10,7 +10,7 @@ import pytest
 
 from dpbandits.agents import UCB, Doubling, LikelihoodIMED
 from dpbandits.agents.skip_ahead import SkippingUCB
-from dpbandits.curators import Batch, Hybrid
+from dpbandits.curators import Batch, BinnedBernoulli, Hybrid
 from dpbandits.errors import InputError
 from dpbandits.parts import arrays, copied, every_field, freeze, in_plain_python, nested, rebuilt, thaw
 from dpbandits.policies import lookup
@@ -158,3 +158,34 @@ def test_another_curator_is_refused() -> None:
         thaw(Hybrid.start(2, epsilon_log=1.0, epsilon_tree=1.0), freeze(Batch.start(2, epsilon=1.0)))
     with pytest.raises(InputError, match=r"text does not fit: Batch\.raw_counts needs int64 \(3,\)"):
         thaw(Batch.start(3, epsilon=1.0), freeze(Batch.start(2, epsilon=1.0)))
+
+
+@pytest.mark.parametrize("bits", [10, 3000])
+def test_memory_without_what_earlier_versions_did_not_keep_goes_on(bits: int) -> None:
+    """The expansion of a likelihood follows from the bits, and is computed again."""
+    kept, again, rng = BinnedBernoulli.start(1), BinnedBernoulli.start(1), np.random.default_rng(0)
+    for number in range(bits):
+        kept.add(0, float(rng.random() < 0.3), 0.25 * (1 + number % 24), rng)
+    frozen = freeze(kept)
+    del frozen["near"]
+    thaw(again, frozen)
+    assert again.mean(0) == pytest.approx(kept.mean(0), abs=1e-11)
+    for one in (kept, again):
+        one.add(0, 1.0, 2.0, rng)
+    assert again.mean(0) == pytest.approx(kept.mean(0), abs=1e-11)
+    del frozen["counts"]
+    with pytest.raises(InputError, match="text was saved by another policy or version: BinnedBernoulli"):
+        thaw(again, frozen)
+
+
+class Keeper(NamedTuple):
+    """Its field has the name under which a class says what its earlier versions kept."""
+
+    forgotten: int
+    counts: Integers
+
+
+def test_a_field_may_be_called_forgotten() -> None:
+    kept, again = Keeper(3, np.array([4, 5])), Keeper(3, np.zeros(2, np.int64))
+    thaw(again, freeze(kept))
+    assert again.counts.tolist() == [4, 5]

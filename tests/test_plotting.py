@@ -109,6 +109,13 @@ def test_an_odd_number_of_panels_leaves_no_empty_axes(tmp_path: Path) -> None:
     assert ">seed 0; bands: two standard errors</text>" in vectors
 
 
+def test_a_curve_of_few_points_has_a_tick_at_each(tmp_path: Path) -> None:
+    few = np.array([0.5, 1.0, 2.0, 4.0])
+    vectors = draw_panels([Panel("few", "Few points", [Line("regret", few, few)])], tmp_path / "figure", "")[0]
+    ticks = vectors.read_text().split('id="matplotlib.axis_1"')[1].split('id="matplotlib.axis_2"')[0]
+    assert [f">{x:g}</text>" in ticks for x in few] == [True] * 4
+
+
 def test_traces_on_axes_of_ones_own_are_labelled_and_all_different() -> None:
     import matplotlib.pyplot as plt
 

@@ -40,6 +40,14 @@ def test_without_noise_the_range_is_the_nearest_powers_of_two(rewards: list[floa
     assert played(RangeFinder("40", users=6000), np.array(rewards), 0) == expected
 
 
+@pytest.mark.parametrize(("reward", "beyond"), [(5e9, True), (-5e9, True), (1e6, True), (5e5, False), (-5e5, False)])
+def test_of_rewards_beyond_the_last_threshold_it_promises_nothing(reward: float, beyond: bool) -> None:
+    """The last threshold, 2^20, is taken if no smaller one will do; nobody is asked whether it will."""
+    finder = RangeFinder("40", users=6000)
+    played(finder, np.array([reward]), 0)
+    assert (finder.most_outside == 1.0) == beyond
+
+
 def test_few_rewards_are_outside_as_it_says() -> None:
     """Over 200 finders, more than 5 % of misses would have a probability below 1e-6 if each misses with 1 %.
 

@@ -26,11 +26,13 @@ from dpbandits.simulation.tails import DISASTER
 ROOT = Path(__file__).parents[1]
 END = "<!-- end of measured -->"
 
-Numbers = dict[str, float]
+Numbers = dict[str, float]  # "lockouts" counts disasters: files that were kept use this older name
 Cells = Mapping[tuple[str, str], Numbers]
 STOPPING = {"options": {"beta": 0.05}, "horizon": 10**11}
 CLICKS = "0.036,0.03,0.03,0.03,0.03"
 THRESHOLD = "epsilon_min"
+MANY = "20 arms, 1"
+KINDS = {"mean": "mean", "q999": "99.9 % quantile"}
 LEVELS = {"choice(0,0.2,1,2,100)": (0.2, 1.0, 2.0, 100.0), "normal(1,1)": (0.5, 1.0, 1.5, 2.0)}  # as the HeLDP paper
 LOCAL: dict[str, dict[str, Any]] = {
     "C1, 1": {"arms": "@azize2022-c1"},
@@ -48,7 +50,7 @@ class Table:
     page: str
     first: str  # the head of the first column
     rows: Mapping[str, Mapping[str, Any]]
-    columns: Mapping[str, Mapping[str, Any]]  # the settings of a column; None in a row's settings leaves it out
+    columns: Mapping[str, Mapping[str, Any]]  # of their settings; an option may be a function of epsilon
     common: Mapping[str, Any]
     shown: Callable[[Numbers], str]
     runs: int = 10_000
@@ -59,7 +61,9 @@ class Table:
         """The simulation of a cell."""
         given = {**self.common, **self.columns[column], **self.rows[row]}
         options = {**self.common.get("options", {}), **self.columns[column].get("options", {})}
-        given |= {"options": options | self.rows[row].get("options", {}), "seed": self.seed, "checkpoints": 1}
+        options |= self.rows[row].get("options", {})
+        options = {name: value(given["epsilon"]) if callable(value) else value for name, value in options.items()}
+        given |= {"options": options, "seed": self.seed, "checkpoints": 1}
         return Simulation.of(given.pop("policy"), **given)
 
     def cells(self) -> Iterator[tuple[str, str]]:
@@ -71,7 +75,9 @@ def numbers(trace: Trace) -> Numbers:
     """What a cell may show."""
     if trace.stops is not None:
         rounds = np.sort(trace.stops.rounds)
-        found = {"mean": rounds.mean(), "error": rounds.std() / rounds.size**0.5, "largest": rounds[-1]}
+        median = float(np.median(rounds))
+        found = {"mean": rounds.mean(), "error": rounds.std() / rounds.size**0.5, "median": median}
+        found |= {"largest": rounds[-1], "lockouts": np.sum(rounds > DISASTER * median)}
         found |= {"q95": np.quantile(rounds, 0.95), "q999": np.quantile(rounds, 0.999)}
         found |= {"wrong": trace.stops.wrong, "unfinished": trace.stops.unfinished}
     else:
@@ -110,6 +116,25 @@ def with_rounds(of: Numbers) -> str:
     return f"{mean} ({'; '.join(ends)}), {of['wrong']:.0f}"
 
 
+def with_median(of: Numbers) -> str:
+    """Mean and standard error; median, 99.9 % quantile, and how many runs lost more than ten times the median.
+
+    >>> with_median({"mean": 936.4, "error": 14.2, "median": 900.0, "q999": 8610.0, "lockouts": 9.0})
+    '936 ± 14 (900; 8,610; 9)'
+    """
+    return f"{with_error(of)} ({of['median']:,.0f}; {of['q999']:,.0f}; {of['lockouts']:.0f})"
+
+
+def with_stops(of: Numbers) -> str:
+    """Rounds until a test ends: mean and standard error, median, 99.9 % quantile; and how many named a wrong arm.
+
+    >>> with_stops({"mean": 884466.0, "error": 901.0, "median": 880000.0, "q999": 3221898.0, "wrong": 0.0})
+    '884 k ± 901 (880 k; 3.22 M), 0'
+    """
+    mean, error, median, high = (_short(of[name]) for name in ("mean", "error", "median", "q999"))
+    return f"{mean} ± {error} ({median}; {high}), {of['wrong']:.0f}"
+
+
 def _short(value: float) -> str:
     """Three digits with k or M.
 
@@ -122,16 +147,34 @@ def _short(value: float) -> str:
     return f"{value:.0f}"
 
 
-def _lockouts(cells: Cells, table: Table) -> list[str]:
-    """How many lock-outs each column has in all, and how its means compare with those of the first column."""
+def _disasters(cells: Cells, table: Table) -> list[str]:
+    """How many disasters each column has in all, and how its means compare with those of the first column."""
+    return _compared(cells, table, "lockouts", "disaster", ("mean",))
+
+
+def _defaults(cells: Cells, table: Table) -> list[str]:
+    """How means and tails of each column compare with those of the first, the default."""
+    return _compared(cells, table, "lockouts", "disaster", ("mean", "q999"))
+
+
+def _stops(cells: Cells, table: Table) -> list[str]:
+    """How many tests named a wrong arm, and how long tests are, against those of the first column, the default."""
+    return _compared(cells, table, "wrong", "wrong answer", ("mean", "q999"))
+
+
+def _compared(cells: Cells, table: Table, counted: str, word: str, kinds: Sequence[str]) -> list[str]:
+    """For each column a count in all of its runs, and the range of ratios to the first column."""
     lines, first = [], next(iter(table.columns))
     for column in table.columns:
         own = {row: cells[row, column] for row in table.rows}
-        total = sum(one["lockouts"] for one in own.values())
-        ratios = sorted(one["mean"] / cells[row, first]["mean"] - 1.0 for row, one in own.items())
-        ends = " to ".join(dict.fromkeys(f"{100 * ratio:+.0f}" for ratio in (ratios[0], ratios[-1])))
-        than = "" if column == first else f", mean {ends} % against {first}"
-        lines.append(f"* {column}: {plural(round(total), 'lock-out')} in {len(own) * table.runs:,} runs{than}.")
+        total = sum(one[counted] for one in own.values())
+        than = ""
+        for kind in kinds if column != first else ():
+            ratios = sorted(one[kind] / cells[row, first][kind] - 1.0 for row, one in own.items())
+            ends = " to ".join(dict.fromkeys(f"{100 * ratio:+.0f}" for ratio in (ratios[0], ratios[-1])))
+            than += f", {KINDS[kind]} {ends} %"
+        than += f" against {first}" if than else ""
+        lines.append(f"* {column}: {plural(round(total), word)} in {len(own) * table.runs:,} runs{than}.")
     return lines
 
 
@@ -166,6 +209,73 @@ def _beta(concentration: float) -> str:
 def _policy(name: str, **options: Any) -> dict[str, Any]:
     return {"policy": name, "options": options}
 
+
+def _variants(policy: str, name: str, values: Sequence[float], **options: Any) -> dict[str, dict[str, Any]]:
+    """A column for each value of an option, the default first."""
+    marks = [f"{name} {value:g}" + (" (default)" if not place else "") for place, value in enumerate(values)]
+    return {mark: _policy(policy, **{name: value}, **options) for mark, value in zip(marks, values, strict=True)}
+
+
+def _tens(times: float, most: float = math.inf) -> Callable[[float], int]:
+    """A first batch of ``times`` / epsilon rewards, epsilon being at most ``most``."""
+    return lambda epsilon: math.ceil(times / min(most, epsilon))
+
+
+#: Where the constants of a policy are tried.
+TRIED = {
+    "C2, 0.1": {"arms": "@azize2022-c2", "epsilon": 0.1},
+    "C2, 1": {"arms": "@azize2022-c2", "epsilon": 1.0},
+    "0.036 and 4 x 0.03, 1": {"arms": CLICKS, "epsilon": 1.0},
+    MANY: {"arms": "@ren2020-bernoulli", "epsilon": 1.0},
+}
+
+
+QUICK = {row: given for row, given in TRIED.items() if row != MANY}  # without the row that takes long
+
+
+def _tried(columns: Mapping[str, Mapping[str, Any]], horizon: int = 10**6) -> Table:
+    """Constants of a policy that plays for regret."""
+    return Table(
+        "papers/strongest.md", "arms, epsilon", TRIED, columns, {"horizon": horizon}, with_median, notes=_defaults
+    )
+
+
+def _tried_test(columns: Mapping[str, Mapping[str, Any]], rows: Mapping[str, Mapping[str, Any]] = QUICK) -> Table:
+    """Constants of a policy that stops."""
+    return Table("papers/strongest.md", "arms, epsilon", rows, columns, STOPPING, with_stops, notes=_stops)
+
+
+FIRSTS: dict[str, Any] = {"3/e": _tens(3.0, 1.0), "30/e": _tens(30.0, 1.0)}  # e = min(1, epsilon)
+
+#: Tables of constants that papers leave open.
+CONSTANTS = {
+    "constant-lazy": _tried(_variants("anytime-lazy-ucb", "c", (3.0, 2.0, 1.5, 1.0, 0.5, 0.25))),
+    "constant-adac": _tried(_variants("adac-ucb", "alpha", (3.1, 2.0, 1.0, 0.5))),
+    "constant-cover": _tried(_variants("dp-ucb-int", "cover_factor", (1.5, 1.0, 2.0), cover_noise=True), 10**5),
+    **{
+        f"constant-{policy}": _tried(
+            {
+                "10/epsilon, ratio 2 (default)": _policy(policy),
+                "1, ratio 2": _policy(policy, first=1),
+                "4/epsilon, ratio 2": _policy(policy, first=_tens(4.0)),
+                "20/epsilon, ratio 2": _policy(policy, first=_tens(20.0)),
+                "10/epsilon, ratio 1.5": _policy(policy, ratio=1.5),
+            }
+        )
+        for policy in ("dp-klucb", "dp-imed")
+    },
+    **{
+        f"constant-{policy}": _tried_test(
+            {
+                f"ratio {own:g}, first 10/e (default)": _policy(policy),
+                **{f"ratio {ratio:g}": _policy(policy, ratio=ratio) for ratio in others},
+                **{f"first {said}": _policy(policy, first=first) for said, first in FIRSTS.items()},
+            }
+        )
+        for policy, own, others in (("dp-tt", 1.5, (1.2, 2.0)), ("adap-tt", 2.0, (1.5, 3.0)))
+    },
+    "constant-ctb-tt": _tried_test(_variants("ctb-tt", "ratio", (1.05, 1.1, 1.2, 1.5)), TRIED),
+}
 
 WITHOUT_THRESHOLD = {
     "`heldp-glr-b`": _policy("heldp-glr-b"),
@@ -254,7 +364,7 @@ TABLES = {
         {f"k = {k:g}": _policy("ldp-imed-b", correction=k) for k in (0.0, 0.5, 1.0)},
         {"horizon": 10**6, "epsilon": 1.0},
         with_tail,
-        notes=_lockouts,
+        notes=_disasters,
     ),
     "local-rivals": Table(
         "papers/strongest.md",
@@ -263,7 +373,7 @@ TABLES = {
         {f"`{policy}`": _policy(policy) for policy in ("ldp-imed-b", "ldp-klucb-b", "ldp-ts-b")},
         {"horizon": 10**5, "epsilon": 1.0},
         with_tail,
-        notes=_lockouts,
+        notes=_disasters,
     ),
     "clicks": Table(
         "papers/strongest.md",
@@ -299,7 +409,7 @@ TABLES = {
         {f"k = {k:g}": _policy("ldp-imed-p", correction=k) for k in (0.0, 1.0)},
         {"arms": _beta(10.0), "horizon": 10**5},
         with_tail,
-        notes=_lockouts,
+        notes=_disasters,
     ),
     "central": Table(
         "papers/strongest.md",
@@ -326,7 +436,7 @@ TABLES = {
         },
         {"horizon": 10**7},
         with_tail,
-        notes=_lockouts,
+        notes=_disasters,
     ),
     "covered": Table(
         "papers/strongest.md",
@@ -338,7 +448,7 @@ TABLES = {
         },
         {"arms": "0.9,0.6", "epsilon": 1.0},
         with_tail,
-        notes=_lockouts,
+        notes=_disasters,
     ),
     "levels": Table(
         "papers/strongest.md",
@@ -347,7 +457,7 @@ TABLES = {
         {f"{THRESHOLD} 2": _policy("heldp-ucb-b", epsilon_min=2.0), **WITHOUT_THRESHOLD},
         {"horizon": 10**5, "levels": "choice(0,0.2,1,2,100)"},
         with_tail,
-        notes=_lockouts,
+        notes=_disasters,
     ),
     **{
         f"thresholds-{name}": Table(
@@ -394,6 +504,7 @@ TABLES = {
         STOPPING,
         with_rounds,
     ),
+    **CONSTANTS,
 }
 
 

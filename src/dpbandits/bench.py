@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpbandits.agents import skip_ahead
-from dpbandits.benchmark.problems import VARIANTS
+from dpbandits.benchmark.problems import PROBLEMS, VARIANTS
 from dpbandits.curators.rounds import OneByOne, one_by_one
 from dpbandits.environments import AnyLevels, Arms, Bernoulli, Mixed, parse_levels
 from dpbandits.errors import MissingExtraError
@@ -26,6 +26,7 @@ from dpbandits.types import Floats, Rng
 
 ARMS = "@ren2020-bernoulli"
 CLICKS = "0.036,0.03,0.03,0.03,0.03"
+RARE = next(problem.text for problem in PROBLEMS if problem.name == "rare")
 LEVELS = parse_levels("choice(0,0.2,1,2,100)")
 SPREAD_LEVELS = parse_levels("normal(1,1)")  # no two users have the same level
 MANY_LEVELS = 24  # of users, from 1/4 to 6
@@ -96,7 +97,11 @@ def measure(*, quick: bool = False, progress: Callable[[int, int], None] | None 
         *(lambda one=one: _variant(one[0], one[1], horizon) for one in VARIANTS),
         *(lambda name=name: _delayed(name, horizon // 100) for name in DELAYED),
         *(lambda name=name: _live(name, 500 if quick else 5000) for name in _local()),
-        *(lambda name=name: _live(name, 500 if quick else 5000, MANY_LEVELS) for name in _with_levels()),
+        *(
+            lambda name=name, paid=paid: _live(name, 500 if quick else 5000, MANY_LEVELS, paid)
+            for name in _with_levels()
+            for paid in (None, 0, 1)
+        ),
         lambda: _river(2_000 if quick else 20_000),
         lambda: _memory(horizon),
         _start,
@@ -233,11 +238,14 @@ def _beside(name: str, relative: str, horizon: int) -> Iterator[Row]:
         ratio = sum(_runs(name, rounds, arms=arms, runs=runs)) / sum(_runs(relative, rounds, arms=arms, runs=runs))
         yield Row(f"{name}, {what}T={rounds:.0e}: time over that of {relative}", f"{ratio:.2f}", "<= 2", ratio <= 2.0)
     if lookup.traits(name).levels is not None:
-        for what, arms in (("", ARMS), ("click rates, ", CLICKS)):
-            both = [
-                sum(_runs(one, horizon // 10, arms=arms, runs=10, levels=SPREAD_LEVELS)) for one in (name, relative)
-            ]
-            case = f"{name}, {what}levels {SPREAD_LEVELS}, T={horizon // 10:.0e}: time over that of {relative}"
+        for what, arms, rounds in (
+            ("", ARMS, horizon // 10),
+            ("click rates, ", CLICKS, horizon // 10),
+            ("click rates, ", CLICKS, horizon // 100),
+            ("rare rewards, ", RARE, horizon // 10),
+        ):
+            both = [sum(_runs(one, rounds, arms=arms, runs=10, levels=SPREAD_LEVELS)) for one in (name, relative)]
+            case = f"{name}, {what}levels {SPREAD_LEVELS}, T={rounds:.0e}: time over that of {relative}"
             yield Row(case, f"{both[0] / both[1]:.2f}", "<= 2", both[0] <= 2.0 * both[1])
 
 
@@ -257,24 +265,26 @@ def _delayed(name: str, horizon: int) -> Iterator[Row]:
     yield Row(case, f"{rate / 1e6:.1f} M rounds/s", ">= 1 M rounds/s", rate >= 1e6)
 
 
-def _live(name: str, rounds: int, levels: int = 1) -> Iterator[Row]:
-    """A session of 5 arms in plain Python: ask, the device's response with exact noise, tell.
+def _live(name: str, rounds: int, levels: int = 1, paid: int | None = None) -> Iterator[Row]:
+    """The first rounds of a session of 5 arms in plain Python: ask, the device's response with exact noise, tell.
 
     All arms pay the same, so that no arm is known to be the best one, and likelihoods must be computed in every round.
-    Processor time is measured, in which other work on the machine does not count.
+    They pay 0 and 1 in turns, or ``paid`` alone. Processor time is measured, in which other work on the machine does
+    not count, and of several sessions the quickest counts.
     """
-    session = Session(lookup.sample(name, arms=5))
     own = lookup.traits(name).levels is not None
     each = [f"{k}/4" for k in range(1, levels + 1)] if levels > 1 else ["1" if own else None]
-    devices = [session.device(level=level) for level in each]
     times = []
     for _ in range(5):
+        session = Session(lookup.sample(name, arms=5))
+        devices = [session.device(level=level) for level in each]
         started = time.process_time()
         for number in range(rounds):
-            decision = session.ask()
-            session.tell(decision, devices[number // 2 % levels].respond(decision, number % 2))
+            decision, reward = session.ask(), number % 2 if paid is None else paid
+            session.tell(decision, devices[number // 2 % levels].respond(decision, reward))
         times.append((time.process_time() - started) / rounds)
     users = f", users with {levels} levels" if levels > 1 else ""
+    users += "" if paid is None else f", every reward {paid}"
     case = f"{name}, live: a decision and its response, exact noise{users}"
     yield Row(case, f"{1e6 * min(times):.1f} us", "<= 20 us", min(times) <= 20e-6)
 

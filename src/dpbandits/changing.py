@@ -27,8 +27,8 @@ class Among(NamedTuple):
     inner: Releases
     numbers: tuple[int, ...]  # of the arms, in order
 
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.inner.ready(self.numbers[arm], confidence)
+    def ready(self, arm: int, exponent: float) -> bool:
+        return self.inner.ready(self.numbers[arm], exponent)
 
     def mean(self, arm: int) -> float:
         return self.inner.mean(self.numbers[arm])
@@ -39,8 +39,8 @@ class Among(NamedTuple):
     def samples(self, arm: int, ahead: int) -> float:
         return self.inner.samples(self.numbers[arm], ahead)
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return self.inner.width(self.numbers[arm], confidence, ahead)
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return self.inner.width(self.numbers[arm], exponent, ahead)
 
     def upper(self, arm: int, budget: float) -> float:
         return float(self.likelihood.upper(self.numbers[arm], budget))

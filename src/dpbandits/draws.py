@@ -1,14 +1,38 @@
-"""Many draws at once, with the same distribution as single draws. Both in plain Python and compiled."""
+"""Many draws at once, with the same distribution as single draws, both in plain Python and compiled.
+
+And a generator that knows whether anything was drawn.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
 
 from dpbandits.types import Rng
 
-__all__ = ["bits_above", "rounds_above", "rounds_within", "successes"]
+__all__ = ["WatchedGenerator", "bits_above", "rounds_above", "rounds_within", "successes"]
 
 DEVIATIONS = 2.5  # an event this many standard deviations from the mean counts as rare
+
+
+class WatchedGenerator:
+    """A generator that knows whether it was used; by default a fresh one.
+
+    >>> watched = WatchedGenerator(np.random.default_rng(0))
+    >>> watched.used, round(watched.random(), 3), watched.used
+    (False, 0.637, True)
+    """
+
+    __slots__ = ("generator", "used")
+
+    def __init__(self, generator: np.random.Generator | None = None) -> None:
+        self.generator, self.used = np.random.default_rng() if generator is None else generator, False
+
+    def __getattr__(self, name: str) -> Any:
+        self.used = True
+        return getattr(self.generator, name)
 
 
 def successes(n: int, p: float, rng: Rng) -> float:

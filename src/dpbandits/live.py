@@ -9,9 +9,9 @@ decisions that are open. The rules:
    those whose responses are lost would count for ever. Nor do they for a policy that stops when it knows the best arm:
    what has not come is no evidence.
 2. A curator that releases whole stints gets whole stints. A stint is open until as many responses have come as it asked
-   for, or until the window of the last decision that it asked for has passed. While it is open its arm is served,
-   beyond the number asked for if responses are still out. Its release is over the responses that came. If none came,
-   nothing is released, and it is begun again.
+   for, or until the window of the last decision that it asked for has passed. While it is open every user gets its
+   arm, even after that number of decisions, if responses are still outstanding. Its release is over the responses that
+   came. If none came, nothing is released, and it is begun again.
 3. Other curators may change their release with every response. There a stint is a number of decisions, and its line is
    looked at whenever a response is folded.
 4. What comes after its window, or after its stint was closed, is counted and not used. A missing response never

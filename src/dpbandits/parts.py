@@ -14,7 +14,7 @@ __all__ = ["arrays", "copied", "every_field", "freeze", "in_plain_python", "nest
 
 Part = TypeVar("Part")
 
-#: How numbers are written that JSON does not have. Some states were stored with null in the place of infinity.
+#: How numbers are written that JSON does not have. Some states were stored with null in place of infinity.
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan, None: math.inf}
 
 
@@ -51,7 +51,7 @@ def arrays(part: Any) -> Iterator[tuple[str, Any]]:
 
 
 def rebuilt(part: Part, place: Callable[[Any], Any]) -> Part:
-    """The same part, with ``place(array)`` in the place of each of its arrays."""
+    """The same part, with ``place(array)`` in place of each of its arrays."""
     fields: Any = part
     return type(part)(
         *(
@@ -104,12 +104,16 @@ def freeze(part: Any) -> dict[str, Any]:
 def thaw(part: Any, frozen: Any) -> None:
     """Put frozen memory into a part of the same kind, or refuse what does not fit.
 
-    A class names in ``forgotten`` what its earlier versions kept besides; this is left out.
+    A class names in a property ``forgotten`` what its earlier versions kept besides, which is left out, and in a
+    property ``added`` what they did not keep, which stays as it is. Fields of these names are fields like others.
     """
-    expected, forgotten = freeze(part), getattr(part, "forgotten", ())
-    if not isinstance(frozen, dict) or set(frozen).difference(forgotten) != set(expected):
+    expected = freeze(part)
+    fits = isinstance(frozen, dict) and set(frozen).difference(_declared(part, "forgotten")) <= set(expected)
+    if not fits or not set(expected).difference(frozen) <= set(_declared(part, "added")):
         raise InputError("text", f"was saved by another policy or version: {type(part).__name__} has other memory")
     for name in expected:
+        if name not in frozen:
+            continue
         inner, value = getattr(part, name), frozen[name]
         if not isinstance(inner, np.ndarray):
             thaw(inner, value)
@@ -123,6 +127,11 @@ def thaw(part: Any, frozen: Any) -> None:
         if array.shape != inner.shape or not np.can_cast(array.dtype, inner.dtype, "same_kind"):
             raise InputError("text", f"does not fit: {type(part).__name__}.{name} needs {inner.dtype} {inner.shape}")
         inner[...] = array
+
+
+def _declared(part: Any, name: str) -> tuple[str, ...]:
+    """What the property of this name says, if the part's class has one."""
+    return getattr(part, name) if isinstance(getattr(type(part), name, None), property) else ()
 
 
 def _written(values: Any) -> Any:

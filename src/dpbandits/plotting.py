@@ -48,6 +48,7 @@ RESOLUTION = 300  # dots per inch
 KINDS = ("svg", "png", "pdf")
 LEGEND = 2.0  # inches for a legend beside the axes
 MOST_INSIDE = 5  # lines whose legend is inside the axes; more would be covered by some line
+FEW_POINTS = 8  # values of x on a logarithmic axis that get a tick each
 
 Style = Literal["line", "dashed", "points"]
 
@@ -189,6 +190,9 @@ def _draw_panel(ax: Axes, panel: Panel, chosen: Mapping[str, Look]) -> None:
     ax.set_ylabel(panel.y, fontsize=9)
     show_legend(ax)
     plain_ticks(ax)
+    points = sorted({float(x) for line in panel.lines for x in line.x})
+    if panel.log_x and 1 < len(points) <= FEW_POINTS:
+        ax.set_xticks(points, [f"{x:g}" for x in points])
 
 
 def plain_ticks(ax: Axes) -> None:

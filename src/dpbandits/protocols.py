@@ -1,4 +1,4 @@
-"""Who talks to whom. Structural: nothing inherits from these.
+"""Who talks to whom. Structural: nothing inherits from these. What a class means by its methods it declares.
 
     environment --reward--> CURATOR --release--> AGENT --(arm, stint, line)--> environment
 
@@ -8,7 +8,8 @@ plain Python and compiled, bit for bit, so they keep to scalar arithmetic, ``mat
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.types import Floats, Integers, Rng
 
 __all__ = [
+    "EVIDENCE_MARGIN",
     "FOR_EVER",
     "MARGIN",
     "NO_LINE",
@@ -25,11 +27,13 @@ __all__ = [
     "Curator",
     "Environment",
     "Foreseeable",
+    "Foresees",
     "InTurns",
     "Likelihood",
     "Population",
     "Releases",
     "Scheduled",
+    "Schedules",
     "Stopping",
 ]
 
@@ -41,6 +45,9 @@ FOR_EVER = 1 << 62
 
 #: Proofs that a choice stands leave this much room for rounding.
 MARGIN = 1e-12
+
+#: The same for evidence that a likelihood gives, which may be off by a tenth of this.
+EVIDENCE_MARGIN = 1e-8
 
 
 class Population(Protocol):
@@ -88,8 +95,8 @@ class Environment(Protocol):
 class Releases(Protocol):
     """What an agent may ask a curator: everything that it has released, and nothing else."""
 
-    def ready(self, arm: int, confidence: float) -> bool:
-        """Whether the released mean can be bounded at this confidence at all."""
+    def ready(self, arm: int, exponent: float) -> bool:
+        """Whether the released mean can be bounded at all so that the bound fails with probability exp(-exponent)."""
 
     def mean(self, arm: int) -> float:
         """The released mean."""
@@ -101,18 +108,17 @@ class Releases(Protocol):
         """The most rewards that the released mean can stand for after ``ahead`` more rounds.
 
         The number is effective: a mean of that many noiseless rewards would be as precise. ``ahead=0`` is exact.
-        Where whole stints are released, it is the number of now, whatever ``ahead`` is.
+        Where whole stints are released, it is the current number, whatever ``ahead`` is.
         """
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        """What the curator's noise adds to a confidence bound: exceeded with probability about exp(-confidence).
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        """What the curator's noise adds to a confidence bound: exceeded with probability about exp(-exponent).
 
-        The least over the next ``ahead`` rounds; ``ahead=0`` is exact. It grows with confidence, at most linearly.
-        Where whole stints are released, it is the width of now, whatever ``ahead`` is.
+        The least over the next ``ahead`` rounds; ``ahead=0`` is exact. It grows with the exponent, at most linearly.
+        Where whole stints are released, it is the current width, whatever ``ahead`` is.
         """
 
 
-@runtime_checkable
 class Likelihood(Releases, Protocol):
     """Releases for which the curator also says how well they fit a mean.
 
@@ -125,14 +131,13 @@ class Likelihood(Releases, Protocol):
         """The evidence against an arm's mean reward being ``top``; ``mean`` is the released mean, at most ``top``.
 
         It is the logarithm of how many times as likely the releases are if the mean reward is ``mean``. It grows with
-        ``top``.
+        ``top``. A curator may leave out what changes it by less than a tenth of ``EVIDENCE_MARGIN``.
         """
 
     def reaches(self, arm: int, mean: float) -> bool:
         """Whether the released mean is at least ``mean``; a curator may know that without computing its mean."""
 
 
-@runtime_checkable
 class Foreseeable(Likelihood, Protocol):
     """A likelihood whose changes in later rounds the curator can bound, which makes simulations quicker."""
 
@@ -142,28 +147,37 @@ class Foreseeable(Likelihood, Protocol):
     def rise(self, arm: int, mean: float, top: float, evidence: float) -> float:
         """An estimate of what the next response adds to this evidence against ``top``; ``mean`` is the released mean.
 
-        It decides how long a stint is. No proof rests on it.
+        It decides how long a stint is. No proof depends on it.
         """
 
     def lower(self, arm: int, mean: float, top: float, evidence: float, budget: float, ahead: int) -> float:
-        """A line: while the released mean is above it, evidence against ``top`` is at most ``budget``.
+        """A line: evidence against ``top`` is at most ``budget`` as long as the released mean is above this number.
 
-        This holds for the next ``ahead`` rounds. The evidence now is ``evidence``. Infinity if no line is known.
+        This holds for the next ``ahead`` rounds. ``evidence`` is the evidence now. Infinity if no line is known.
         """
 
 
-@runtime_checkable
+class Foresees(ABC):  # noqa: B024  # it is a declaration, and asks for no method
+    """The curators that are ``Foreseeable``: ``@Foresees.register``, for a class and those that inherit from it.
+
+    It is declared, because methods of the same names may do something else in a curator that is not.
+    """
+
+
 class Scheduled(Releases, Protocol):
     """Releases of an arm that change only when its rewards reach a number that is known before."""
 
     def due(self, arm: int) -> int:
         """How many more rewards of the arm, at least 1, its next release takes.
 
-        Until then its mean, its samples and its width at every confidence are what they are now.
+        Until then its mean, its samples and its width at every exponent are what they are now.
         """
 
 
-@runtime_checkable
+class Schedules(ABC):  # noqa: B024  # it is a declaration, and asks for no method
+    """The curators that are ``Scheduled``: ``@Schedules.register``, for a class and those that inherit from it."""
+
+
 class Bounded(Releases, Protocol):
     """Releases for which the curator also computes an upper confidence bound."""
 
@@ -190,7 +204,8 @@ class Curator(Releases, Protocol):
         """Whether ``samples`` and ``width`` can say what they will be once ``ahead`` more responses have come.
 
         If so, decisions that wait for a response count in the index of a live run, as if their responses had the mean
-        of the earlier ones. They do not count where the curator computes a likelihood or an upper bound.
+        of the earlier ones. A curator that computes a likelihood or an upper bound says no: how much a response tells
+        is known only when it comes.
         """
 
     @property
@@ -241,10 +256,13 @@ class Agent(Protocol):
         """
 
 
-@runtime_checkable
-class Counting(Agent, Protocol):
-    """An agent that counts the rounds of its stints when it asks for them, and is told of those that are not played."""
+class Counting(ABC):
+    """The agents that count the rounds of a stint when they ask for it: ``@Counting.register``.
 
+    They are told of the rounds that are not played.
+    """
+
+    @abstractmethod
     def unplayed(self, arm: int, rounds: int) -> None:
         """The last stint, on ``arm``, was ended early: this many of the rounds that it asked for are not played."""
 

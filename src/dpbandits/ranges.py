@@ -69,6 +69,7 @@ class RangeFinder:
         self._slope = attenuation(float(self.epsilon))
         self._allowed = self.tail + DEVIATIONS * 0.5 / (self._slope * math.sqrt(self.of_step))
         self._ends = list[int]()  # places of the ends that are found: the upper one first
+        self._beyond = False  # whether no threshold was found beyond which there are few rewards
         self._answers, self._ones = 0, 0
         self._bracket = (0, len(self.thresholds) - 1)
         self._settle()
@@ -83,8 +84,14 @@ class RangeFinder:
         """A bound on the share of rewards above the range, and on the share below, right with probability 95 %.
 
         A threshold is taken if the estimated share beyond it is at most ``tail`` plus two standard deviations of the
-        noise; each estimate is off by no more than Hoeffding's bound (1963), for all of them together.
+        noise; each estimate is off by no more than Hoeffding's bound (1963), for all of them together. If rewards seem
+        to be larger than ``largest``, nothing is known of how many are, and the bound is 1.
+
+        >>> find_range("2*normal(5e6,1000)", epsilon=4, users=20_000).most_outside
+        1.0
         """
+        if self._beyond:
+            return 1.0
         error = math.sqrt(math.log(self.steps / MISSED) / (2.0 * self.of_step)) / self._slope
         return min(self._allowed + error, 1.0)
 
@@ -143,6 +150,7 @@ class RangeFinder:
         if low < high:
             return
         # The lower end is the highest threshold that nearly all rewards are above: the one before the first that fails.
+        self._beyond |= low == (len(self.thresholds) - 1 if not self._ends else 0)
         self._ends.append(low if not self._ends else max(low - 1, 0))
         self._bracket = (0, len(self.thresholds) - 1)
 
@@ -153,7 +161,7 @@ class FoundRange(NamedTuple):
     low: float
     high: float
     users: int
-    most_outside: float  # the most that is above it, or below, but for a probability of 5 %
+    most_outside: float  # a 95 % upper bound on the share of rewards above it, and on the share below
 
     @property
     def range(self) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from dpbandits.agents import UCB, Doubling, Elimination
 from dpbandits.curators import Batch, Interval
 from dpbandits.mechanisms import laplace
 from dpbandits.numerics import unit
-from dpbandits.policies.policy import Parts, published
+from dpbandits.policies.policy import Parts, Policy, published
 from dpbandits.privacy.release_points import next_release
 from dpbandits.types import Rng
 
@@ -149,8 +149,8 @@ def redrawn(arms: int, *, epsilon: float) -> Parts:
 
 
 @published(FAULTY)
-def shared_draw(arms: int, *, epsilon: float, scale: float = 1e-6) -> Parts:
-    agent = Elimination.start(arms, epsilon=epsilon, beta=0.9, scale=scale)
+def shared_draw(arms: int, *, epsilon: float, epoch_factor: float = 1e-6) -> Parts:
+    agent = Elimination.start(arms, epsilon=epsilon, beta=0.9, epoch_factor=epoch_factor)
     return Parts(agent, SharedDraw.start(arms, epsilon=epsilon))
 
 
@@ -176,3 +176,13 @@ def float_laplace(epsilon: float) -> FloatLaplace:
 
 def broken_curator() -> int:
     return 3
+
+
+def laplace_for_arms(epsilon: float, arms: int) -> FloatLaplace:
+    """A curator of one reward, whose function has a parameter that policies have, too."""
+    return FloatLaplace(epsilon)
+
+
+def redrawn_for_two(epsilon: float, times: int = 1) -> Policy:
+    """A policy, by a function that takes no arms."""
+    return redrawn(2, epsilon=times * epsilon)

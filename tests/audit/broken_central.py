@@ -80,7 +80,7 @@ class RawWidth(RawAlways):
     def mean(self, arm: int) -> float:
         return self.means[arm]
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
         return 100.0 if self.raw_sums[arm] > 0.5 else 0.0
 
 
@@ -88,7 +88,7 @@ class RawReady(RawAlways):
     def mean(self, arm: int) -> float:
         return self.means[arm]
 
-    def ready(self, arm: int, confidence: float) -> bool:
+    def ready(self, arm: int, exponent: float) -> bool:
         return self.counts[arm] > 0 and not self.raw_sums[arm] > 0.5
 
 
@@ -189,7 +189,7 @@ class OnTheClass(Batch):
         self.raw_counts[arm] += 1
         self.raw_sums[arm] += unit(response)
 
-    def ready(self, arm: int, confidence: float) -> bool:
+    def ready(self, arm: int, exponent: float) -> bool:
         return self.counts[arm] > 0 and type(self).last < 0.5
 
 
@@ -199,7 +199,7 @@ class InADefault(Batch):
         self.raw_counts[arm] += 1
         self.raw_sums[arm] += unit(response)
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
         kept: Any = InADefault.add.__defaults__
         return 50.0 * kept[0][0]
 
@@ -350,8 +350,8 @@ class Pair(Trusted, PairFields):
     def samples(self, arm: int, ahead: int) -> float:
         return float(self.counts[arm])
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return confidence / (self.epsilon * self.counts[arm])
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return exponent / (self.epsilon * self.counts[arm])
 
 
 class ShowsNoise(Pair):
@@ -658,7 +658,7 @@ def _half(arms: int, epsilon: float) -> Any:
 
 
 def _dropping(arms: int) -> Any:
-    return Elimination.start(arms, epsilon=1.0, beta=0.9, scale=1e-6)
+    return Elimination.start(arms, epsilon=1.0, beta=0.9, epoch_factor=1e-6)
 
 
 shallow_tree = broken(7.0 / 6.0, _shallow, lambda arms: UCB.start(arms))("shallow_tree")

@@ -97,8 +97,8 @@ class ByIndex(Trusted, InnerFields):
     def samples(self, arm: int, ahead: int) -> float:
         return 1.0
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return confidence
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return exponent
 
 
 class ByUnpacking(ByIndex):
@@ -196,7 +196,7 @@ class ByMetaclass(Pair, metaclass=Meta):
 
 
 class OwnNew(Pair):
-    """Made by its name, it shows raw sums in the place of means."""
+    """Made by its name, it shows raw sums in place of means."""
 
     __slots__ = ()
 

@@ -474,8 +474,8 @@ class EveryThird(Pair):
     def samples(self, arm: int, ahead: int) -> float:
         return float(max(self.counts[arm], 1))
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return confidence / self.epsilon
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return exponent / self.epsilon
 
 
 @right

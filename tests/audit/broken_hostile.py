@@ -28,7 +28,7 @@ class MathStore(Pair):
         self.raw_counts[arm] += 1
         self.raw_sums[arm] += unit(response)
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
         return 50.0 * math.kept  # type: ignore[attr-defined]
 
 

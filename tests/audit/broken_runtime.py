@@ -99,9 +99,9 @@ SOURCES = {
     ),
     "by_registering_later": (
         AGAIN,
-        "\nfrom dpbandits.curators import intervals\n\n\ndef tells(curator, arm, beta):\n"
+        "\nfrom dpbandits.curators import confidence\n\n\ndef tells(curator, arm, beta):\n"
         "    return curator.raw_sums[arm], curator.raw_sums[arm]\n"
-        + AFTER.format(change="intervals.found.register(Curator, tells)"),
+        + AFTER.format(change="confidence.found.register(Curator, tells)"),
     ),
     "own_globals": (
         "global names are not those of its module",

@@ -14,7 +14,7 @@ from broken_central import Pair
 from broken_central import start as start_of
 
 from dpbandits.agents import UCB, Doubling
-from dpbandits.curators import LocalBernoulli, LocalLaplace, intervals
+from dpbandits.curators import LocalBernoulli, LocalLaplace, confidence
 from dpbandits.curators.common import Local, Trusted
 from dpbandits.exact import SystemNoise
 from dpbandits.mechanisms import laplace, truth_probability
@@ -280,7 +280,7 @@ class RowsCompared(Rows):
             self.seconds[arm, 0] += 1.0
 
 
-# Who looks whether it is being verified.
+# Parts that check whether they are being verified.
 
 
 class NoDocstring(Pair):
@@ -359,7 +359,7 @@ class TellsInAnInterval(Pair):
     """Its interval, which a session shows, is around the raw sum."""
 
 
-@intervals.found.register
+@confidence.found.register
 def _(curator: TellsInAnInterval, arm: int, beta: float) -> tuple[float, float]:
     return curator.raw_sums[arm] - 1.0, curator.raw_sums[arm] + 1.0
 

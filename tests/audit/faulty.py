@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple
 
+from dpbandits.agents import UCB
 from dpbandits.curators import Batch
 from dpbandits.policies.policy import Parts, published
 from dpbandits.protocols import NO_LINE
@@ -65,3 +66,7 @@ def cannot_be_made(arms: int, *, epsilon: float) -> Parts:
 
 def no_policy(arms: int, epsilon: float) -> str:
     return "no policy"
+
+
+def not_published(arms: int, *, epsilon: float) -> Parts:
+    return Parts(UCB.start(arms), Batch.start(arms, epsilon=epsilon))

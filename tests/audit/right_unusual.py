@@ -9,7 +9,7 @@ from broken_central import start as start_of
 from broken_third import Rows
 
 from dpbandits.agents import UCB, Doubling
-from dpbandits.curators import LocalBernoulli, intervals
+from dpbandits.curators import LocalBernoulli, confidence
 from dpbandits.curators.common import Local
 from dpbandits.mechanisms import laplace, truth_probability
 from dpbandits.numerics import unit
@@ -80,7 +80,7 @@ class WithInterval(Pair):
     """Has an interval of its own, from what it released."""
 
 
-@intervals.found.register
+@confidence.found.register
 def _(curator: WithInterval, arm: int, beta: float) -> tuple[float, float]:
     return curator.means[arm] - 1.0, curator.means[arm] + 1.0
 

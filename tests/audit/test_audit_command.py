@@ -30,7 +30,16 @@ def test_an_exact_proof(audit: Audit) -> None:
     assert 0.9 < record["epsilon"] <= 1.0
     status, out, _ = audit("policy adap-ucb --epsilon 1 --exact")
     assert status == 0
-    assert out.startswith("adap-ucb: proved for any number of stints of up to 64 rounds (24 with 5 arms)\n")
+    assert out.startswith("adap-ucb: proved for any number of stints (batches) of up to 64 rounds (24 with 5 arms)\n")
+
+
+def test_responses_of_a_user_are_proved_at_their_delta(audit: Audit) -> None:
+    status, out, _ = audit("policy ldp-ucb-b --epsilon 1 --rewards-per-user 100 --user-delta 1e-6 --exact --json")
+    record = json.loads(out)
+    assert (status, record["verdict"], record["delta"]) == (0, "proved", 1e-6)
+    assert (record["settings"]["rewards_per_user"], record["settings"]["user_delta"]) == (100, 1e-6)
+    status, _, said = audit("curator bernoulli --epsilon 1 --user-delta 1e-6")
+    assert (status, "user_delta is for policies: leave it out for the curator bernoulli" in said) == (2, True)
 
 
 def test_released_is_what_a_central_proof_is_about(audit: Audit) -> None:
@@ -72,6 +81,14 @@ def test_a_users_own_policy_that_draws_again_is_violated(audit: Audit, monkeypat
     assert "redrawn: violated" in out
     assert "witness" in out
     assert "changed: reward " in out
+
+
+def test_what_a_function_makes_decides_and_not_its_parameters(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HERE)
+    status, out, _ = audit("audit_mutants:laplace_for_arms --epsilon 1 --view bytes --trials 2e4")
+    assert (status, "low bits" in out) == (1, True)
+    status, out, _ = audit("audit_mutants:redrawn_for_two --epsilon 1 --option times=1 --exact")
+    assert (status, "redrawn: violated" in out) == (1, True)
 
 
 def test_the_hybrid_as_printed_is_violated(audit: Audit) -> None:
@@ -156,7 +173,8 @@ def test_curators_by_name(audit: Audit) -> None:
         ("faulty:no_such_arm --epsilon 1 --trials 1e3", "act must return an arm that exists and a stint of at least 1"),
         ("faulty:no_rounds --epsilon 1 --trials 1e3", "act must return an arm that exists and a stint of at least 1"),
         ("faulty:cannot_be_made --epsilon 1 --exact", "policy cannot be made: TypeError"),
-        ("faulty:no_policy --epsilon 1 --exact", "must be made by a function with @published"),
+        ("faulty:no_policy --epsilon 1 --exact", "must make a policy, or something that responds to a reward, got str"),
+        ("faulty:not_published --epsilon 1 --exact", "must be made by a function with @published"),
         (
             "faulty_import:anything --epsilon 1 --exact",
             "'faulty_import:anything' cannot be imported: NameError: name 'undefined' is not defined",

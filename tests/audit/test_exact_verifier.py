@@ -120,7 +120,7 @@ def test_the_verdict_names_horizon_domain_and_level() -> None:
     assert "rewards 0 and 1" in verdict.domain
     assert "2 arms for 6 rounds, 3 arms for 6 rounds" in verdict.domain
     assert "private" not in str(verdict)
-    assert "scale 1e-06" in verify("dp-se", epsilon=1.0, horizon=8).domain
+    assert "epoch_factor 1e-06" in verify("dp-se", epsilon=1.0, horizon=8).domain
 
 
 def test_what_releases_nothing_is_vacuous() -> None:

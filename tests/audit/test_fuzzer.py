@@ -97,8 +97,8 @@ GRAMMAR: dict[str, dict[str, str]] = {
         "right": "",
         "mean": "    def mean(self, arm):\n        return self.means[arm] + self.raw_sums[arm]",
         "samples": "    def samples(self, arm, ahead):\n        return self.counts[arm] + 50.0 * self.raw_sums[arm]",
-        "width": "    def width(self, arm, confidence, ahead):\n        return 50.0 * self.raw_sums[arm]",
-        "ready": "    def ready(self, arm, confidence):\n"
+        "width": "    def width(self, arm, exponent, ahead):\n        return 50.0 * self.raw_sums[arm]",
+        "ready": "    def ready(self, arm, exponent):\n"
         "        return self.counts[arm] > 0 and self.raw_sums[arm] < 0.5",
     },
     "act": {

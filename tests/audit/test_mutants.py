@@ -8,8 +8,9 @@ import audit_mutants as mutants
 import pytest
 
 from dpbandits import policies
-from dpbandits.audit import attack, attack_responder, own_curator, responder, verify, verify_curator
+from dpbandits.audit import attack, attack_responder, own_subject, responder, verify, verify_curator
 from dpbandits.audit.releases import Step, enter_all, played
+from dpbandits.audit.targets import Responder
 from dpbandits.policies import lookup
 from dpbandits.privacy.ledger import Ledger, LedgerError
 
@@ -74,7 +75,8 @@ def test_the_auditor_catches_halved_noise_in_released_means() -> None:
 
 
 def test_float_noise_is_caught_by_its_low_bits_and_exact_noise_is_not() -> None:
-    faulty = own_curator(mutants.float_laplace, "float", 1.0)
+    faulty = own_subject(mutants.float_laplace, "float", 1.0, horizon=1, options={})
+    assert isinstance(faulty, Responder)
     seen = attack_responder(faulty, claim=1.0, view="bytes", trials=20_000, alpha=ALPHA)
     assert seen.violated
     assert (seen.epsilon or 0.0) > 4.0

@@ -162,7 +162,7 @@ def test_losses_that_choices_decide_are_accounted_for_adaptive_choices() -> None
 @pytest.mark.parametrize(
     ("name", "covered"),
     [
-        ("adap-ucb", "proved for any number of stints of up to 12 rounds"),
+        ("adap-ucb", "proved for any number of stints (batches) of up to 12 rounds"),
         ("dp-ucb", "proved for up to 12 rounds"),
         ("ldp-ucb-b", "proved for each response, in every round"),
     ],

@@ -96,7 +96,7 @@ def test_arms_become_the_family_that_they_are() -> None:
     assert problem("choice(0,1,1)+beta(1,1)").family == "bounded"
     assert problem("choice(0,1,1,1)+bernoulli(0.5)").means == (0.75, 0.5)
     normal = problem("2*normal(0.5,0.3)+normal(1,0.3)")
-    assert (normal.family, normal.sd, normal.means) == ("gaussian", 0.3, (0.5, 0.5, 1.0))
+    assert (normal.family, normal.sd, normal.means) == ("normal", 0.3, (0.5, 0.5, 1.0))
     clipped = problem("uniform(0,4)+choice(1,3,3)", (0.0, 4.0))
     assert clipped.means == pytest.approx((0.5, 7 / 12))
     with pytest.raises(InputError, match="bounds need rewards in"):

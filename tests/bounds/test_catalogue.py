@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import subprocess
@@ -38,7 +39,7 @@ PROBLEMS: dict[str, Problem | LinearProblem] = {
     "bernoulli": Problem.bernoulli(C2, 10**6, epsilon=0.5),
     "levels": Problem.bernoulli(C2, 10**6, levels=FIVE),
     "normal levels": Problem.bernoulli(C2, 10**6, levels=NormalLevels(1, 1)),
-    "gaussian": Problem.gaussian([0.9, 0.6], 10**6, epsilon=0.5),
+    "normal": Problem.gaussian([0.9, 0.6], 10**6, epsilon=0.5),
     "bounded": Problem.bounded([RewardLaw.of([0.4, 1.0]), RewardLaw.of([0.2, 0.6])], 10**6, epsilon=0.5),
     "linear": basis((1.0, 0.5), 0.5),
 }
@@ -55,6 +56,15 @@ def test_every_policy_that_a_theorem_names_exists() -> None:
     for theorem in theorems():
         assert {*theorem.statement.policies} <= {*lookup.names()}, theorem.name
     assert "ldp-ucb-b" in local.bit_policies()
+
+
+@pytest.mark.parametrize("theorem", theorems(), ids=lambda theorem: theorem.name)
+def test_an_option_of_a_theorem_is_by_default_what_its_policies_have(theorem: Any) -> None:
+    for policy in theorem.statement.policies:
+        options = lookup.options(policy)
+        for name, parameter in inspect.signature(theorem).parameters.items():
+            if name in options and parameter.default is not None:  # None: the theorem chooses it
+                assert parameter.default == options[name].default, f"{name} of {policy}"
 
 
 @given(
@@ -83,7 +93,7 @@ def test_every_theorem_is_documented(theorem: Any) -> None:
     assert ">>>" in theorem.__doc__
     assert statement.source
     assert statement.holds
-    assert statement.form == "printed" or statement.note
+    assert statement.form != "corrected" or statement.note
     assert statement.kind == "lower" or statement.policies
     assert theorem_named(theorem.name) is theorem
 

@@ -16,7 +16,7 @@ from dpbandits.numerics import kl
 
 def test_azize_theorem_2() -> None:
     problem = Problem.bernoulli(C2, 10**6, epsilon=1.0)
-    assert "rewards must be gaussian" in central.dp_minimax_lower_printed(problem).holds
+    assert "rewards must be normal" in central.dp_minimax_lower_printed(problem).holds
     normal = Problem.gaussian(C2, 10**6, epsilon=1.0)
     assert value(central.dp_minimax_lower_printed(normal)) == pytest.approx(math.sqrt(4 * 10**6) / 27)
     private = Problem.gaussian(C2, 100, epsilon=1e-4)

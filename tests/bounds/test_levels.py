@@ -104,7 +104,7 @@ def test_heldp_corollary_13() -> None:
     assert value(heterogeneous.heldp_ucb_bs(normal, epsilon_min=1.0)) == pytest.approx(
         factor * value(heterogeneous.heldp_ucb_b(plain, epsilon_min=1.0))
     )
-    assert "rewards must be gaussian" in heterogeneous.heldp_ucb_ls(plain).holds
+    assert "rewards must be normal" in heterogeneous.heldp_ucb_ls(plain).holds
 
 
 def test_heldp_refuses() -> None:

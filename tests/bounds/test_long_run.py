@@ -65,6 +65,36 @@ def test_rates_on_bits(means: list[float], epsilon: float) -> None:
             assert of(law).rate == pytest.approx(float(by_hand), rel=1e-6)
 
 
+@pytest.mark.parametrize(("means", "sd"), [([0.9, 0.6], 1.0), ([2.2, 0.4], 0.5), ([0.3, 0.2, -4.0], 3.0)])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_rates_on_bits_of_normal_rewards(means: list[float], sd: float, epsilon: float) -> None:
+    with mpmath.workdps(30):
+
+        def logistic(mean: float) -> mpmath.mpf:
+            width = 12 * sd
+            return mpmath.quad(
+                lambda x: mpmath.npdf(x, mean, sd) / (1 + mpmath.exp(-x)),
+                mpmath.linspace(mean - width, mean + width, 13),
+            )
+
+        keeps = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
+        bits = [keeps * p + (1 - keeps) * (1 - p) for p in map(logistic, means)]
+        by_hand = mpmath.fsum(
+            (max(means) - m) / divergence(bit, max(bits)) for m, bit in zip(means, bits, strict=True) if m < max(means)
+        )
+    problem = Problem.gaussian(means, 10**6, sd=sd, epsilon=epsilon)
+    for of in (long_run.ldp_bits_of_normal, long_run.ldp_ts_bs):
+        assert of(problem).rate == pytest.approx(float(by_hand), rel=1e-6)
+        assert of(problem).name not in {one.name for one in dp.bounds([0.9, 0.6], horizon=10, epsilon=1.0).upper()}
+
+
+def test_the_limits_on_bits_of_normal_rewards_ask_for_normal_rewards() -> None:
+    for of in (long_run.ldp_bits_of_normal, long_run.ldp_ts_bs):
+        assert of(Problem.bernoulli([0.9, 0.6], 1000, epsilon=1.0)).holds.startswith("does not apply")
+        assert "one epsilon" in of(Problem.gaussian([0.9, 0.6], 1000)).holds
+    assert "one best arm" in long_run.ldp_ts_bs(Problem.gaussian([0.9, 0.9], 1000, epsilon=1.0)).holds
+
+
 def spread(means: list[float], epsilon: float) -> Problem:
     """Rewards other than 0 and 1 with the same means: their bits are the same."""
     return Problem.bounded([RewardLaw.of([m, m]) for m in means], 10**6, epsilon=epsilon)

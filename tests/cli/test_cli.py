@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,7 +77,7 @@ BAD = {  # a command: what its message must hold
     "simulate ucb1 --arms 2*betta(1,2) --horizon 100": "distribution 'betta' is unknown: did you mean beta",
     "simulate ucb1 --arms 2*beta(1) --horizon 100": "beta takes 2 parameters, got 1",
     "simulate ucb1 --arms 0.9,1.2 --horizon 100": "the mean of a bernoulli arm must be in [0, 1], got 1.2",
-    "simulate ucb1 --arms 0.9 --horizon 100": "arms must be at least 2, got 1",
+    "simulate ucb1 --arms 0.9 --horizon 100": "arms must be at least two, got one",
     "simulate ucb1 --arms @ren2020-bernouli --horizon 100": "problem 'ren2020-bernouli' is unknown: did you mean",
     "simulate ucb1 --arms replay(nowhere.csv) --horizon 100": "no file 'nowhere.csv'",
     "simulate ucb1 --arms 0.9,0.8 --horizon 1": "horizon must be a whole number of at least 2, got 1",
@@ -116,12 +112,12 @@ BAD = {  # a command: what its message must hold
     "HELDP --levels choice(1,2)": "epsilon_min is an option that heldp-ucb-l requires, got none",
     "HELDP --option epsilon_min=1": "levels is required by heldp-ucb-l",
     "HELDP --option epsilon_min=3 --levels choice(1,2)": (
-        "epsilon_min must be a level that some users have, of choice(1,2), got 3"
+        "epsilon_min must be a level that some users reach, where users have choice(1,2), got 3"
     ),
     "HELDP --option epsilon_min=3 --levels poisson(2)": "levels must be constant",
     "HELDP --option epsilon_min=3 --levels choice(-1,5)": "not negative, got -1",
     "HELDP --option epsilon_min=1 --levels normal(nan,1)": "levels must have a finite mean, got nan",
-    "HELDP --option epsilon_min=50 --levels normal(1,1)": "some users have, of normal(1,1), got 50",
+    "HELDP --option epsilon_min=50 --levels normal(1,1)": "some users reach, where users have normal(1,1), got 50",
     "ADAP1 --option alpha=1 --option alpha=2": "alpha must be given once, got 'alpha=1' and another",
     "INT --epsilon 1e-17": "epsilon must be larger",
     "UCB1 --out /dev/null/x": "/dev/null/x: Not a directory",
@@ -171,38 +167,12 @@ def test_options_of_the_command_line_are_settings_of_the_library(dpbandits: Comm
     assert record["final"]["regret_mean"] == trace.final_regret.mean()
 
 
-def test_ctrl_c_stops_with_one_line() -> None:
-    """Interrupted as a terminal would do it, as soon as the command has been read.
-
-    Where the tests run in the background, a shell may have told all of us to ignore it.
-    """
-    code = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "import dpbandits.cli, dpbandits.simulation; print('ready', flush=True); dpbandits.cli.main()"
-    )
-    words = [
-        sys.executable,
-        "-c",
-        code,
-        "simulate",
-        "thompson",
-        "--arms",
-        "0.9,0.8",
-        "--horizon",
-        "1e10",
-        "--runs",
-        "4",
-    ]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        try:
-            out, err = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert process.returncode == 130
+def test_ctrl_c_stops_with_one_line(interrupted: Command) -> None:
+    """Interrupted as soon as the command has been read."""
+    words = ["simulate", "thompson", "--arms", "0.9,0.8", "--horizon", "1e10", "--runs", "4"]
+    first = "import dpbandits.simulation; print('ready', flush=True)"
+    status, out, err = interrupted(*words, first=first, after=0.5)
+    assert status == 130
     assert out == ""
     assert err.splitlines()[-1] == "dpbandits: interrupted"  # there may be progress before
     assert "Traceback" not in err

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -146,7 +144,7 @@ def test_the_answer_no_keeps_its_status_when_nobody_reads_it() -> None:
 
 
 @pytest.mark.parametrize("error", ["ImportError", "KeyboardInterrupt"])
-def test_ctrl_c_during_an_import_is_an_interruption(error: str, tmp_path: Path) -> None:
+def test_ctrl_c_during_an_import_is_an_interruption(error: str, tmp_path: Path, interrupted: Command) -> None:
     """An import that is broken off raises what it likes; it once was taken for the answer no."""
     (tmp_path / "slow_import.py").write_text(
         "import time\n"
@@ -156,23 +154,9 @@ def test_ctrl_c_during_an_import_is_an_interruption(error: str, tmp_path: Path) 
         "except KeyboardInterrupt:\n"
         f"    raise {error}('broken off') from None\n"
     )
-    code = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import dpbandits.cli as c; c.main()"
-    )
-    words = [sys.executable, "-c", code, "audit", "slow_import:policy", "--epsilon", "1"]
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env={**os.environ}
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        try:
-            _, err = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert process.returncode == 130
-    assert err == "dpbandits: interrupted\n"
+    words = ["audit", "slow_import:policy", "--epsilon", "1"]
+    status, _, err = interrupted(*words, after=0.1, cwd=tmp_path)
+    assert (status, err) == (130, "dpbandits: interrupted\n")
 
 
 def test_the_answer_is_printed_before_figures_are_drawn(

@@ -39,7 +39,7 @@ class Own:
         return self.answer
 
 
-NO_LEVELS = (-1, Fraction(-1, 10), -0.5, 0, math.nan, math.inf, -math.inf, Decimal("0.1"), Decimal("NaN"), None, True)
+NO_LEVELS = (-1, Fraction(-1, 10), -0.5, 0, math.nan, math.inf, -math.inf, Decimal("-0.1"), Decimal("NaN"), None, True)
 
 
 @pytest.mark.parametrize("epsilon", NO_LEVELS, ids=str)

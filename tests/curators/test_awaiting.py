@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,23 +51,45 @@ class OwnLikelihood(Plain):
 
     __slots__ = ()
 
+    counts_ahead = False
+
     def evidence(self, arm: int, mean: float, top: float) -> float:
         return 2.0 * self.counts[arm] * (top - mean) ** 2
 
 
-class OwnBound(Plain):
-    """A user's upper bound, on a curator that counts what is out."""
+class OwnHelpers(Plain):
+    """A user's curator with helpers whose names are those of a likelihood and of a bound."""
 
     __slots__ = ()
 
-    def upper(self, arm: int, budget: float) -> float:
-        return self.mean(arm) + math.sqrt(0.5 * budget / self.counts[arm])
+    def upper(self, text: str) -> str:
+        return text.upper()
+
+    def evidence(self) -> str:
+        return "none"
 
 
-@pytest.mark.parametrize("curator", [OwnLikelihood.start(2), OwnBound.start(2)])
-def test_on_a_likelihood_nothing_that_is_out_counts(curator: Plain) -> None:
-    assert curator.counts_ahead
+def test_on_a_likelihood_nothing_that_is_out_counts() -> None:
+    curator = OwnLikelihood.start(2)
     assert awaiting(curator, np.array([3, 0]), 10.0) is curator
+
+
+def test_a_helper_that_is_called_like_a_bound_changes_nothing() -> None:
+    curator = OwnHelpers.start(2)
+    seen = awaiting(curator, np.array([3, 0]), 10.0)
+    assert isinstance(seen, Awaiting)
+    assert seen.samples(0, 0) == 3.0
+
+
+def test_a_likelihood_that_counts_what_is_out_is_still_one() -> None:
+    class Counted(OwnLikelihood):
+        __slots__ = ()
+        counts_ahead = True
+
+    curator = Counted.start(2)
+    curator.add(0, 0.5, 0.0, np.random.default_rng(0))
+    seen: Any = awaiting(curator, np.array([3, 0]), 10.0)
+    assert (seen.samples(0, 0), seen.evidence(0, 0.5, 1.0), seen.reaches(0, 0.5)) == (4.0, 0.5, True)
 
 
 def test_whole_stints_do_not_change_while_they_are_open() -> None:

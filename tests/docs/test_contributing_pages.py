@@ -4,6 +4,7 @@ The copy gets the policy, the curator, the distribution, the bound and the exper
 that no page names, and the repository's own tests that find their subjects by themselves pass in the copy.
 """
 
+import ast
 import os
 import re
 import shutil
@@ -28,27 +29,25 @@ PLACES = {
 #: The curator's page ends with "and then the policy that uses it".
 ITS_POLICY = {"src/dpbandits/policies/blocks_ucb.py", "src/dpbandits/policies/__init__.py", "docs/papers/strongest.md"}
 NEW = ("ldp-greedy", "adap-greedy", "blocks-ucb")
+#: Tests that find distributions, bounds, experiments and parts; those that go through all policies are found by grep.
 REGISTRIES = [
     "tests/test_names.py",
-    "tests/docs/test_pages.py::test_every_policy_stands_on_a_page_of_the_papers",
     "tests/docs/test_pages.py::test_every_distribution_has_its_row_and_its_function",
     "tests/docs/test_measured.py::test_settings_and_theorems_of_a_paper_are_those_of_the_package",
-    "tests/test_benchmark.py::test_every_policy_is_played_in_its_class",
     "tests/test_benchmark.py::test_every_policy_of_a_track_can_be_played_on_all_its_problems_and_in_its_tails",
     "tests/test_benchmark.py::test_the_page_of_the_documentation_is_of_this_problem_set",
-    "tests/test_benchmark.py::test_the_page_names_policies_that_are_newer_than_it",
     "tests/bounds/test_catalogue.py::test_every_theorem_applies_somewhere",
-    "tests/bounds/test_catalogue.py::test_every_policy_that_a_theorem_names_exists",
     "tests/bounds/test_catalogue.py::test_every_theorem_is_documented[ucb1-logarithmic]",
     "tests/bounds/test_catalogue.py::test_every_theorem_has_its_line_in_the_documentation",
     "tests/bounds/test_bounds_hold.py::test_the_law_has_something_to_say_about[ucb1]",
     "tests/bounds/test_bounds_command.py::test_a_policy_is_under_the_lower_bounds_of_its_promise",
     "tests/experiments/test_figures.py::test_every_claim_has_its_row_in_the_docs",
-    "tests/cli/test_cli.py::test_policies_lists_every_policy",
-    "tests/service/test_deploy_page.py::test_the_page_names_the_policies_that_several_workers_refuse",
     "tests/test_conformance.py",
 ]
 OTHER_CASES = "not test_law or ldp-greedy"  # of the laws, those of one new policy: each takes seconds to compile
+#: A test file with these words has tests of all policies.
+ALL_POLICIES = "lookup.names()"
+NEEDS_THE_SITE = "test_site.py"  # which is not in the copy
 
 
 def blocks(page: str) -> list[str]:
@@ -186,6 +185,35 @@ def test_the_repository_s_own_tests_pass_in_the_copy(copy: Path) -> None:
         copy, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", "-rA", "-k", OTHER_CASES, *REGISTRIES
     )
     assert done.count("PASSED tests/test_conformance.py::test_law[ldp-greedy on ") > 20
+
+
+def of_all_policies(copy: Path) -> tuple[list[str], list[str]]:
+    """The files whose tests go through all policies, and the names of the tests that do so within one case."""
+    files, tests = [], []
+    for path in sorted((copy / "tests").rglob("test_*.py")):
+        text = path.read_text()
+        if ALL_POLICIES not in text or path.name == NEEDS_THE_SITE:
+            continue
+        files.append(str(path))
+        body = ast.parse(text).body
+        made = [node for node in body if isinstance(node, ast.Assign) and ALL_POLICIES in ast.unparse(node)]
+        lists = [rf"\b{ast.unparse(node.targets[0])}\b" for node in made]
+        words = "|".join([re.escape(ALL_POLICIES), *lists])
+        cases = [node for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+        tests += [case.name for case in cases if any(re.search(words, ast.unparse(line)) for line in case.body)]
+    return files, tests
+
+
+@pytest.mark.slow
+def test_the_tests_of_all_policies_pass_for_the_new_ones(copy: Path) -> None:
+    """Some 25 s of one core. Each case of these files that plays a policy compiled takes seconds, so those of the third
+    policy, whose agent is an old one, are left to the laws."""
+    files, tests = of_all_policies(copy)
+    assert len(files) > 20
+    chosen = " or ".join([*NEW, *tests])
+    quick = f"({chosen}) and not (blocks-ucb and (test_delayed or test_game))"
+    done = python(copy, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", "-rA", "-k", quick, *files)
+    assert "::test_a_paused_arm_is_not_chosen_until_it_is_resumed[adap-greedy]" in done
 
 
 def test_the_copy_is_in_the_style_of_the_repository(copy: Path) -> None:

@@ -37,12 +37,20 @@ AGAIN = {
     "piecewise": ("8", "narrow: `ldp-imed-b`"),
     "piecewise-tails": ("4", "k = 0"),
     "central": ("0.9 and 0.6, 1", "`dp-klucb`"),
-    "covered": ("100,000", "`cover_noise`"),  # lock-outs decide the mean of the printed index
+    "covered": ("100,000", "`cover_noise`"),  # disasters decide the mean of the printed index
     "levels": ("C2", "`heldp-weighted-b`, k = 0"),
     "thresholds-choice": ("C2", "`heldp-weighted-b`"),
     "thresholds-normal": ("C2", "`heldp-weighted-l`"),
     "best-arm-many": ("0.55 and 19 x 0.5; 1", "`dp-se`"),
     "best-arm": ("1, 0; 1", "`dp-tt`"),
+    "constant-lazy": ("C2, 1", "c 1"),
+    "constant-adac": ("C2, 1", "alpha 1"),
+    "constant-cover": ("C2, 0.1", "cover_factor 1.5 (default)"),
+    "constant-dp-klucb": ("C2, 1", "10/epsilon, ratio 2 (default)"),
+    "constant-dp-imed": ("C2, 1", "20/epsilon, ratio 2"),
+    "constant-dp-tt": ("C2, 1", "first 30/e"),
+    "constant-adap-tt": ("C2, 1", "ratio 3"),
+    "constant-ctb-tt": ("C2, 1", "ratio 1.5"),
 }
 
 

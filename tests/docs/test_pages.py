@@ -7,7 +7,9 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -48,11 +50,10 @@ def test_the_example_of_the_page_on_simulation_runs() -> None:
 
 
 def test_the_commands_of_the_readme_are_understood(
-    dpbandits: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    dpbandits: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each command line of the README runs, at a shorter horizon."""
-    (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\na,0\n")
-    monkeypatch.chdir(tmp_path)
+    """Each command line of the README runs in a checkout, at a shorter horizon."""
+    monkeypatch.chdir(ROOT)
     commands = re.findall(
         r"^    (dpbandits (?:policies|simulate).*)$", (ROOT / "README.md").read_text(), flags=re.MULTILINE
     )
@@ -85,6 +86,19 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_table_of_packages_is_the_layers_in_their_order() -> None:
+    """The contract is exhaustive, so that every package stands in it. What runs ``python -m dpbandits`` is none."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    level = {name: place for place, layer in enumerate(layers) for name in layer.split(" | ") if name != "__main__"}
+    page = (ROOT / "docs" / "concepts" / "architecture.md").read_text()
+    rows = re.findall(r"^\| (`.*?`) \|", page.split("| package |")[1].split("\n\n")[0], flags=re.MULTILINE)
+    named = [re.findall(r"`(.*?)`", row) for row in rows]
+    assert sorted(name for row in named for name in row) == sorted(level)
+    for above, below in pairwise(named):
+        assert max(level[name] for name in above) <= min(level[name] for name in below), f"{above} is above {below}"
 
 
 def test_every_policy_stands_on_a_page_of_the_papers() -> None:

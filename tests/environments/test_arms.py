@@ -98,10 +98,10 @@ def test_problems_of_the_papers_are_arms(name: str) -> None:
         (0.9, "arms must be means such as [0.9, 0.8] or a text such as '0.9,0.8', got 0.9"),
         (None, "arms must be means such as [0.9, 0.8] or a text such as '0.9,0.8', got None"),
         ({0.9, 0.6}, "arms must be means such as"),
-        ([], "arms must be at least 2, got 0"),
-        ([0.9], "arms must be at least 2, got 1 in '0.9'"),
-        ("0.9", "arms must be at least 2, got 1 in '0.9'"),
-        ({"a": 0.9}, "arms must be at least 2, got 1"),
+        ([], "arms must be at least two, got none"),
+        ([0.9], "arms must be at least two, got one: '0.9'"),
+        ("0.9", "arms must be at least two, got one: '0.9'"),
+        ({"a": 0.9}, "arms must be at least two, got one"),
         ([0.9, "0.6"], "arms must be means or distributions, got '0.6'"),
         ([0.9, True], "arms must be means or distributions, got True"),
         ([0.9, None], "arms must be means or distributions, got None"),
@@ -177,3 +177,16 @@ def test_a_range_that_ends_next_to_a_reward_is_integrated_without_a_warning(
 def test_in_a_narrow_range_a_reward_is_clipped_to_one_of_its_ends() -> None:
     law = Beta(2.0, 3.0)
     assert law.clipped_mean(0.5, 0.5 + 1e-13) == pytest.approx(law.above(0.5), rel=1e-9)
+
+
+class Three(Uniform):
+    """Three parameters, where compiled code takes two."""
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        return (0.1, 0.2, 0.9)
+
+
+def test_a_distribution_of_three_parameters_is_refused() -> None:
+    with pytest.raises(InputError, match="a distribution has at most 2 parameters, got 3 of uniform"):
+        Mixed.start([Three(0.0, 1.0), Uniform(0.0, 1.0)])

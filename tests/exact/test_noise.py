@@ -16,8 +16,15 @@ from scipy import stats
 
 from dpbandits.errors import InputError
 from dpbandits.exact import ExactNoise, LaplaceCurator, RiggedNoise, SystemNoise, require_exact
+from dpbandits.exact.noise import GRID_STEPS
+from dpbandits.numerics import GRID
 
 CONFIDENCE = 1 - 1e-6
+
+
+def test_exact_noise_is_on_the_grid_of_rewards() -> None:
+    """``exact`` stands on the standard library alone, so that the two numbers are written apart."""
+    assert GRID_STEPS == GRID
 
 
 def test_a_live_service_takes_exact_noise_only() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import mpmath
@@ -82,25 +83,35 @@ def test_a_float_means_its_shortest_text(value: float) -> None:
     assert exact == Fraction(repr(value))
 
 
+RULE = r'limit must be positive, as a decimal number or a fraction such as "0.1" or "1/3" \(no exponent\), got'
 BAD_TEXTS = ("", "0", "0.0", "-1", "+1", "1e-3", " 1", "1 ", "1/0", "1/", "/3", ".5", "1.", "1/2.5", "nan", "inf")
 
 
 @pytest.mark.parametrize("value", [*BAD_TEXTS, "\N{ARABIC-INDIC DIGIT ONE}", "9" * 201])
 def test_text_that_is_no_positive_rational_is_refused_by_name(value: str) -> None:
-    with pytest.raises(
-        InputError, match=r'^limit must be positive, a decimal number or a fraction such as "0.1" or "1/3", got \''
-    ):
+    with pytest.raises(InputError, match=rf"^{RULE} '"):
         rational("limit", value)
 
 
 @pytest.mark.parametrize("value", [0, -1, 0.0, -0.5, math.nan, math.inf, True, None, b"1", Fraction(-1, 3)])
 def test_what_is_no_positive_rational_is_refused_by_name(value: object) -> None:
-    with pytest.raises(
-        InputError, match=r'^limit must be positive, a decimal number or a fraction such as "0.1" or "1/3", got '
-    ):
+    with pytest.raises(InputError, match=f"^{RULE} "):
         rational("limit", value)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("text", "value"), [("0.1", Fraction(1, 10)), ("2/6", Fraction(1, 3)), ("007", Fraction(7))])
 def test_text_is_read_exactly(text: str, value: Fraction) -> None:
     assert rational("epsilon", text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0.1", Fraction(1, 10)), ("1E-5", Fraction(1, 10**5)), ("2.50", Fraction(5, 2))]
+)
+def test_a_decimal_is_read_exactly(text: str, value: Fraction) -> None:
+    assert rational("epsilon", Decimal(text)) == value
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "NaN", "sNaN", "Infinity", "1E+1000000", "1E-1000000"])
+def test_a_decimal_that_is_no_level_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"^limit must be positive, "):
+        rational("limit", Decimal(text))

@@ -68,7 +68,7 @@ def test_every_policy_of_every_figure_is_missed_when_it_breaks() -> None:
 
 
 def test_a_known_failure_hides_no_other() -> None:
-    """Figure 4 with the pulls of DP-UCB in the place of AdaP-KLUCB's: its regret is 20 to 140 times as large."""
+    """Figure 4 with the pulls of DP-UCB in place of AdaP-KLUCB's: its regret is 20 to 140 times as large."""
     traces = {}
     for name, cell in fig4.cells("quick").items():
         played = cell.simulation

@@ -14,7 +14,9 @@ from dpbandits.errors import InputError
 from dpbandits.experiments.azize2022 import table1
 from dpbandits.experiments.figures import SCALES, Figure, figures, papers, select
 from dpbandits.experiments.heldp import fig2
+from dpbandits.experiments.output import DATA_FORMAT
 from dpbandits.experiments.reproduce import reproduce
+from dpbandits.simulation import Trace
 
 Command = Callable[..., tuple[int, str, str]]
 DOCS = Path(__file__).parents[2] / "docs"
@@ -91,7 +93,10 @@ def test_outputs_are_complete_and_need_no_network(folder: Path) -> None:
     table = parquet.read_table(folder / "data/azize2022/fig3.parquet")
     assert table.num_rows == 9 * 20 * len(set(table.column("t").to_pylist()))
     note = json.loads(table.schema.metadata[b"dpbandits"])
+    assert note["format"] == DATA_FORMAT
     assert note["simulations"]["0.3"]["seed"] == 0
+    with pytest.raises(InputError, match=r"^path must be a file that Trace.save wrote, got the data of a figure"):
+        Trace.load(folder / "data/azize2022/fig3.parquet")
 
 
 def test_a_second_time_plays_nothing_and_says_the_same(folder: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpbandits.experiments.claims import Claim
-from dpbandits.experiments.panels import Line, Panel, Table
+from dpbandits.experiments.panels import Line, Panel, Picture, Table
 from dpbandits.experiments.report import Section, page
 
 X = np.array([1.0, 10.0, 100.0, 1000.0])
@@ -64,6 +64,8 @@ const seeing = {
   links: [...document.querySelectorAll(".files a")].map((link) => link.getAttribute("href")),
   top: place("figure.chart").concat(place("#claims")).map((box) => box.top),
   verdicts: place(".verdict").map((box) => box.right),
+  pictures: place(".picture img").map((box) => box.width),
+  names: place(".wide .wide td:first-child").map((box) => box.width),
 };
 parent.postMessage(JSON.stringify(seeing), "*");
 </script>
@@ -112,10 +114,13 @@ def report() -> str:
     ]
     many = [Line(f"policy {number}", X, (number + 1) * X) for number in range(12)]
     panels.append(Panel("three", "Many lines", [*many, Line("bound", X, 20 * X, style="dashed")]))
-    table = Table("table", "A table", ["policy", "regret"], [["ucb1 <script>", "7"]])
+    names = ["ucb1 <script>", "dp-ucb-int (cover_noise=true, v=1.1)"]
+    columns = ["policy", *(f"column {number}" for number in range(12))]
+    table = Table("table", "A table", columns, [[name, *["1,234"] * 12] for name in names])
+    picture = Picture("wins", "who wins where")
     claim = Claim("c", "A statement. " * 12, "p. 1", "how it was measured, in many words", "within 10 %")
     findings = [claim.single("reproduced", "1,234,567 ± 12,345; " * 6), claim.single("cannot be decided", "2")]
-    section = Section("a/fig1", "A figure", "A paper", "", {}, [*panels, table], findings)
+    section = Section("a/fig1", "A figure", "A paper", "", {}, [*panels, picture, table], findings)
     return page("A report", [section], {"seed": 0, "a fact with a long name": "x" * 80})
 
 
@@ -170,6 +175,8 @@ def test_the_page_fits_its_window(report: str, tmp_path: Path, width: int) -> No
     assert seen["window"] == width
     assert seen["width"] <= width, "the page is wider than the window"
     assert all(0 < chart["width"] <= width for chart in seen["charts"])
+    assert min(seen["pictures"]) >= 480, "a picture is too small to be read: it scrolls in its box"
+    assert width > 390 or max(seen["names"]) <= width / 3, "a policy's name takes the room of its numbers"
     assert len(seen["verdicts"]) == 2
     assert max(seen["verdicts"]) <= width, "a verdict is out of sight"
     assert seen["top"] == sorted(seen["top"]), "claims come after figures"

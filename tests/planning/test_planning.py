@@ -16,7 +16,7 @@ from dpbandits import policies
 from dpbandits.bounds.divergences import kl_across
 from dpbandits.errors import InputError
 from dpbandits.planning import ask, plan, plan_levels
-from dpbandits.planning.grid import candidates, play
+from dpbandits.planning.grid import candidates, enough_runs, play, play_all
 from dpbandits.policies import lookup
 
 Command = Callable[..., tuple[int, str, str]]
@@ -77,6 +77,13 @@ def test_json_and_terminal_agree(dpbandits: Command, tmp_path: Path) -> None:
     assert one["loss"] == pytest.approx(one["regret"] / 9000)
 
 
+def test_the_delta_of_users_is_an_option(dpbandits: Command) -> None:
+    words = ("--epsilon", "1", "--policy", "ldp-ucb-b", "--rewards-per-user", "100", "--user-delta", "1e-6", "--json")
+    code, out, _ = dpbandits("plan", *TWO, *words)
+    played = {(one["policy"], one["epsilon"], one["delta"]) for one in json.loads(out)["outcomes"]}
+    assert (code, ("ldp-ucb-b", 1.0, 1e-6) in played) == (0, True)
+
+
 def test_a_budget_that_no_policy_meets_is_exit_1(dpbandits: Command) -> None:
     code, out, _ = dpbandits("plan", *TWO, "--epsilon", "0.1:1", "--budget", "5")
     assert code == 1
@@ -111,6 +118,30 @@ def test_slow_and_unsuitable_policies_are_named() -> None:
     assert "heldp-ucb-b" in {one.name for one in candidates(ask("0.9,0.6", horizon=1000, refuse="20%"))[0]}
     normal = candidates(ask("normal(0.9,1)+normal(0.5,1)", horizon=1000))[0]
     assert {"ldp-ucb-bs", "ucb1"} <= {one.name for one in normal}
+
+
+def test_policies_that_are_made_to_name_the_best_arm_are_played_only_if_asked_for() -> None:
+    names, left_out = candidates(ask("0.9,0.6", horizon=1000))
+    assert {"adap-tt", "ctb-tt", "dp-tt"} <= {one.policy for one in left_out if "best arm" in one.reason}
+    assert "dp-se" in {one.name for one in names}
+    assert "ctb-tt" in {one.name for one in candidates(ask("0.9,0.6", horizon=1000, policies=["ctb-tt"]))[0]}
+
+
+def test_policies_that_may_be_best_get_equally_many_runs() -> None:
+    """Else the one whose runs take less time would have the lower upper end, and be advised."""
+    arms = "0.036,0.03,0.03,0.03,0.03"
+    question = ask(arms, horizon=100_000, epsilon=1, trust="local", policies=["ctb-tt", "ldp-imed-b"], runs=8)
+    found, _ = play_all(question)
+    first, second = (outcome for outcome in found if outcome.epsilon is not None)
+    assert first.runs == second.runs > 8
+    assert enough_runs(question, first) != enough_runs(question, second)
+
+
+def test_a_plan_says_how_many_runs_its_policies_got() -> None:
+    found = plan("0.9,0.6", horizon=1000, epsilon=1, trust="local", runs=4, policies=["ldp-imed-b", "ldp-ucb-l"])
+    runs = sorted(outcome.runs for outcome in found.outcomes)
+    assert runs[0] < runs[-1]
+    assert f"; {runs[0]:,} to {runs[-1]:,} runs, seed 0" in repr(found)
 
 
 def test_normal_rewards_are_planned_with_the_policies_for_them() -> None:

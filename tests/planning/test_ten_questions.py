@@ -18,12 +18,11 @@ import pytest
 from dpbandits.planning import Plan, ask, plan
 from dpbandits.planning.grid import play, regret_interval
 from dpbandits.planning.words import answers
-from dpbandits.policies import lookup
 
 Command = Callable[..., tuple[int, str, str]]
 FEW: dict[str, Any] = {"runs": 8}
 CENTRAL = ["adap-imed", "adap-moss"]
-LOCAL = ["ldp-ucb-b", *(["ldp-imed-b"] if "ldp-imed-b" in lookup.names() else [])]
+LOCAL = ["ldp-ucb-b", "ldp-imed-b"]
 
 
 def checked(found: Plan, runs: int = 200) -> None:
@@ -111,12 +110,9 @@ def test_8_a_budget_is_met_without_trust_where_it_can_be() -> None:
     given = {"best": 0.2, "gap": 0.05, "horizon": 2e5, "budget": "2%", "trust": "local", "epsilon": "1,2,10"}
     found = plan("4", policies=LOCAL, runs=8, **given)  # type: ignore[arg-type]
     kept = found.budgets[0].outcome
-    if "ldp-imed-b" in LOCAL:
-        assert kept is not None
-        assert kept.policy == "ldp-imed-b"
-        assert kept.interval[1] <= 800
-    else:
-        assert kept is None
+    assert kept is not None
+    assert kept.policy == "ldp-imed-b"
+    assert kept.interval[1] <= 800
 
 
 def test_9_refusals() -> None:

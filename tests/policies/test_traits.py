@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dpbandits as dp
@@ -12,14 +15,20 @@ from dpbandits import policies
 from dpbandits.agents import UCB
 from dpbandits.audit.subjects import claim_of
 from dpbandits.checks import positive
-from dpbandits.curators import HeterogeneousBernoulli, LocalBernoulli, WeightedBernoulli
+from dpbandits.curators import HeterogeneousBernoulli, LocalBernoulli, Plain, WeightedBernoulli
 from dpbandits.errors import InputError
+from dpbandits.experiments.azize2022 import table1
+from dpbandits.planning.grid import Candidate, Outcome
 from dpbandits.policies import lookup
-from dpbandits.policies.policy import Parts, published
+from dpbandits.policies.policy import CAUTION_DUE, Parts, published
 from dpbandits.service.experiment import Experiment, Settings
+from dpbandits.simulation.tails import tail_of
 from dpbandits.testing import LAWS, Case
 from dpbandits.testing.playing import on_proven_ground
 
+Command = Callable[..., tuple[int, str, str]]
+
+ROOT = Path(__file__).parents[2]
 FIVE_LEVELS = "choice(0,0.2,1,2,100)"
 PLAYED: dict[str, Any] = {"arms": "0.9,0.6", "horizon": 1000, "runs": 2}
 
@@ -34,6 +43,7 @@ def own_threshold(arms: int, *, least: float) -> Parts:
 @published("a test", levels="bernoulli", cost="noise")
 def no_threshold(arms: int, *, epsilon_min: float = 7.0) -> Parts:
     """It discards nobody. Its option is no threshold, though HeLDP's threshold has the same name."""
+    positive("epsilon_min", epsilon_min)
     return Parts(UCB.start(arms, alpha=4.0), WeightedBernoulli.start(arms))
 
 
@@ -56,7 +66,8 @@ def test_the_population_chooses_a_threshold_of_any_name() -> None:
 
 
 def test_a_threshold_above_all_levels_is_refused_by_its_name() -> None:
-    with pytest.raises(InputError, match=r"^least must be a level that some users have, of choice\(1,2\), got 3$"):
+    rule = r"^least must be a level that some users reach, where users have choice\(1,2\), got 3$"
+    with pytest.raises(InputError, match=rule):
         dp.simulate(own_threshold, levels="choice(1,2)", options={"least": 3}, **PLAYED)
     assert dp.simulate(no_threshold, levels="choice(1,2)", **PLAYED).runs == 2
 
@@ -89,13 +100,51 @@ def unread(arms: int, *, least: float) -> Parts:
     return Parts(UCB.start(arms, alpha=4.0), WeightedBernoulli.start(arms))
 
 
+@pytest.mark.parametrize("annotation", ["float", float, float | str, "int | None"])
+def test_a_number_of_any_name_must_be_finite(annotation: Any) -> None:
+    """Postponed annotations are text, others are types."""
+
+    def careless(arms: int, *, kappa: float = 1.0) -> Parts:
+        return Parts(UCB.start(arms, alpha=4.0 if kappa < 2.0 else 3.0), Plain.start(arms))
+
+    def careful(arms: int, *, kappa: float = 1.0) -> Parts:
+        return careless(arms, kappa=positive("kappa", kappa))
+
+    law = LAWS["bad_parameters_are_refused_by_name_and_value"]
+    for build in (careless, careful):
+        build.__annotations__["kappa"] = annotation
+    law(Case(published("a test", private=False)(careful)))
+    with pytest.raises(AssertionError, match=r"kappa=nan is accepted"):
+        law(Case(published("a test", private=False)(careless)))
+
+
+def test_options_are_read_from_text_where_annotations_are_types(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dpbandits: Command
+) -> None:
+    """As on docs/howto/add-a-policy.md, whose module does not postpone its annotations."""
+    (tmp_path / "own_typed.py").write_text(
+        "from dpbandits.agents import UCB\n"
+        "from dpbandits.checks import positive\n"
+        "from dpbandits.curators import Plain\n"
+        "from dpbandits.policies.policy import Parts, published\n"
+        "@published('a test', private=False)\n"
+        "def mine(arms: int, *, c: float = 5.0) -> Parts:\n"
+        "    return Parts(UCB.start(arms, alpha=positive('c', c)), Plain.start(arms))\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    asked = "simulate own_typed:mine --arms 0.9,0.6 --horizon 100 --runs 2 --engine python --option c=3 --json"
+    status, out, err = dpbandits(*asked.split())
+    assert status == 0, err
+    assert json.loads(out)["options"] == {"c": 3.0}
+
+
 def test_the_service_chooses_and_checks_a_threshold_of_any_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "own_leveled.py").write_text(
         "from dpbandits.agents import UCB\n"
         "from dpbandits.curators import HeterogeneousBernoulli\n"
-        "from dpbandits.policies.policy import Parts, published\n"
+        "from dpbandits.policies.policy import CAUTION_DUE, Parts, published\n"
         "@published('a test', levels='bernoulli', threshold='least', sample={'least': 1.0})\n"
         "def mine(arms: int, *, least: float) -> Parts:\n"
         "    return Parts(UCB.start(arms, alpha=4.0), HeterogeneousBernoulli.start(arms, epsilon_min=least))\n"
@@ -108,7 +157,8 @@ def test_the_service_chooses_and_checks_a_threshold_of_any_name(
         return Experiment(1, settings, own=[own])
 
     assert made("auto").policy.threshold == 2.0
-    with pytest.raises(InputError, match=r"^least must be a level that some users have, at most 100, got 200"):
+    rule = r"^least must be a level that some users reach, where users have choice\(0,0.2,.*, got 200"
+    with pytest.raises(InputError, match=rule):
         made(200.0)
 
 
@@ -126,6 +176,16 @@ def test_a_threshold_is_an_option_of_a_policy_with_levels() -> None:
 def own_delta(arms: int, *, epsilon: float, delta: float = 0.3) -> Parts:
     """Its option is no delta of a promise, though that of dp-ucb-int has the same name."""
     return Parts(UCB.start(arms, alpha=delta), LocalBernoulli.start(arms, epsilon=positive("epsilon", epsilon)))
+
+
+def test_an_epsilon_that_is_not_one_of_privacy_promises_nothing() -> None:
+    """That of epsilon-greedy is a share of rounds."""
+
+    @published("a test", private=False)
+    def greedy(arms: int, *, epsilon: float) -> Parts:
+        return Parts(UCB.start(arms, alpha=positive("epsilon", epsilon)), Plain.start(arms))
+
+    LAWS["guarantee_is_complete"](Case(greedy))
 
 
 def test_only_the_delta_of_a_promise_is_shared_among_a_user_s_rewards() -> None:
@@ -183,3 +243,64 @@ def test_one_policy_is_recommended_in_each_trust_model() -> None:
     recommended = [lookup.sample(name) for name in lookup.names() if lookup.traits(name).recommended]
     assert sorted(policy.guarantee.trust for policy in recommended) == ["central", "local"]
     assert all(not policy.traits.caution and not policy.traits.slow for policy in recommended)
+
+
+# --- horizons --------------------------------------------------------------------------------------------------------
+
+
+def scheduled(arms: int, *, epsilon: float, horizon: int | None = None, how: str = "open") -> Parts:
+    return Parts(UCB.start(arms, alpha=4.0), LocalBernoulli.start(arms, epsilon=epsilon))
+
+
+def test_whether_a_horizon_is_needed_is_said_once_and_may_depend_on_options() -> None:
+    mine = published("a test", needs_horizon={"how": "ended"})(scheduled)
+    assert [lookup.needs_horizon(mine, options) for options in (None, {"how": "open"}, {"how": "ended"})] == [
+        False,
+        False,
+        True,
+    ]
+    assert "horizon" not in mine(2, epsilon=1.0, horizon=9).settings
+    assert mine(2, epsilon=1.0, horizon=9, how="ended").horizon == 9
+    with pytest.raises(InputError, match=r"^horizon is required by .*scheduled with how=ended: how many rounds it"):
+        lookup.make(mine, arms=2, epsilon=1.0, given={"how": "ended"})
+
+
+def test_every_place_agrees_that_one_schedule_of_dp_ucb_int_needs_a_horizon() -> None:
+    tail = tail_of(np.ones(3))
+    for schedule, needed in (("y", False), ("exact", True)):
+        options = {"schedule": schedule}
+        made = lookup.make("dp-ucb-int", arms=2, epsilon=1.0, horizon=50, given=options)
+        outcome = Outcome(
+            Candidate("dp-ucb-int"), "central", 1.0, 0.0, options, 3, 0.0, 0.0, (0.0, 0.0), tail, None, (), ()
+        )
+        assert (made.horizon is not None) == lookup.needs_horizon("dp-ucb-int", options) == needed
+        assert outcome.needs_horizon == needed
+    assert table1.anytime("dp-ucb-int") == (not lookup.needs_horizon("dp-ucb-int"))
+
+
+def test_a_declaration_that_contradicts_the_parameters_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^needs_horizon must name options of scheduled, got 'hwo': did you mean how"):
+        published("a test", needs_horizon={"hwo": "ended"})(scheduled)
+    with pytest.raises(InputError, match=r"^needs_horizon is a trait of policies with a parameter horizon, and unread"):
+        published("a test", needs_horizon=True, levels="bernoulli")(unread)
+
+
+# --- cautions --------------------------------------------------------------------------------------------------------
+
+
+def disasters() -> dict[str, float]:
+    """For each policy as a plan would play it: the most disasters per 10,000 runs in a table of the benchmark."""
+    most: dict[str, float] = {}
+    for block in (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8").split("\n\n"):
+        if block.split("\n")[0].endswith("| disasters |"):
+            for line in block.strip().split("\n")[2:]:
+                policy, *_, number = line.strip("| ").replace("`", "").split(" | ")
+                most[policy] = max(most.get(policy, 0.0), float(number.replace("–", "0")))
+    return {policy: number for policy, number in most.items() if policy in lookup.names()}
+
+
+def test_a_policy_has_a_caution_where_disasters_are_as_frequent_as_the_rule_says() -> None:
+    found = disasters()
+    assert len(found) > 20
+    due = {name for name, number in found.items() if number >= CAUTION_DUE}
+    assert due == {name for name in lookup.names() if lookup.traits(name).caution}

@@ -163,6 +163,11 @@ def test_composed_responses_are_proved_at_their_delta() -> None:
     assert (verdict.verdict, verdict.delta) == ("proved", 1e-6)
     assert verdict.epsilon == pytest.approx(1.0, rel=1e-5)
     assert audit.verify(policy, claim=0.5).verdict == "violated"
+    users: dict[str, Any] = {"rewards_per_user": 20, "user_delta": 1e-6}
+    assert audit.verify("ldp-ucb-b", epsilon=1.0, **users).to_json() == verdict.to_json()
+    assert audit.attack("ldp-ucb-b", epsilon=1.0, trials=20_000, **users).verdict == "not refuted"
+    with pytest.raises(InputError, match="policy is an instance: set user_delta where it is made, got 1e-05"):
+        audit.verify(policy, user_delta=1e-5)
 
 
 def test_the_game_plays_whole_users() -> None:
@@ -191,6 +196,26 @@ def test_a_plan_for_users_is_that_of_their_share() -> None:
         "for a user with at most 4 rewards: at epsilon 2 each of them is private at 0.5" in a for a in record["answers"]
     )
     assert ask("0.9,0.6", horizon=100, rewards_per_user="3").rewards_per_user == 3  # type: ignore[arg-type]
+
+
+def test_a_plan_with_a_delta_is_that_of_responses_that_compose() -> None:
+    """The delta is used where a user's responses compose to it; other policies are played without it."""
+    asked: dict[str, Any] = {"horizon": 5000, "runs": 4, "policies": ["adap-klucb", "ldp-ucb-b"]}
+    many, composed = dp.plan("0.9,0.6", epsilon=1, rewards_per_user=64, user_delta=1e-6, **asked), 0.030191349
+    assert composed == of_response(1.0, 1e-6, 64)
+    for trust, each, delta in (("central", 1 / 64, 0.0), ("local", composed, 1e-6)):
+        one, best = dp.plan("0.9,0.6", epsilon=each, **asked).best(each, trust), many.best(1.0, trust)
+        assert one is not None
+        assert best is not None
+        assert (best.regret, best.delta) == (one.regret, delta), trust
+    record = document(many)
+    assert record["question"]["user_delta"] == 1e-6
+    said = "each of them is private at 0.0156, or 0.0302 where responses compose to a delta of 1e-06"
+    assert any(said in answer for answer in record["answers"])
+    with pytest.raises(InputError, match="rewards_per_user is required by user_delta"):
+        ask("0.9,0.6", horizon=100, user_delta=1e-6)
+    with pytest.raises(InputError, match="user_delta is for trust local, got 1e-06 with trust central"):
+        ask("0.9,0.6", horizon=100, user_delta=1e-6, rewards_per_user=2, trust="central")
 
 
 # --- sessions -------------------------------------------------------------------------------------------------------

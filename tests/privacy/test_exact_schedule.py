@@ -89,5 +89,12 @@ def test_a_delta_of_zero_is_pure() -> None:
     interval = exact_interval(1.0, 0.0, 1.1, 10_000)
     assert interval_cost(interval, 1.1, 10_000, 0.5).pure <= 1.0
     assert interval > exact_interval(1.0, math.exp(-10), 1.1, 10_000)
-    with pytest.raises(InputError, match="delta must be positive with schedule=y, which has no end, got 0: use exact"):
+    rule = "delta must be positive with schedule=y, which holds for any number of rounds, got 0: use schedule=exact"
+    with pytest.raises(InputError, match=rule):
         policies.dp_ucb_int(2, epsilon=1.0, delta=0.0)
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.5])
+def test_a_large_delta_shortens_the_interval(delta: float) -> None:
+    """Its cost by Renyi divergences may be below 0."""
+    assert exact_interval(0.1, delta, 1.1, 100_000) < exact_interval(0.1, 0.001, 1.1, 100_000)

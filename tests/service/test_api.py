@@ -388,7 +388,7 @@ REFUSED = [
     ({"policy": "adap-ucb", "epsilon": 1, "reward": {"kind": "unbounded"}}, "reward must be bounded for adap-ucb"),
     ({"policy": "ldp-ucb-b", "epsilon": 1, "reward": {"kind": "unbounded"}}, "ldp-ucb-bs takes any reward"),
     ({"policy": "ldp-ucb-b", "epsilon": 1, "reward": {"low": 1, "high": 0}}, "must have low < high"),
-    ({"policy": "heldp-ucb-b", "levels": [0.5], "options": {"epsilon_min": 1}}, "a level that some users have"),
+    ({"policy": "heldp-ucb-b", "levels": [0.5], "options": {"epsilon_min": 1}}, "a level that some users reach"),
     ({"policy": "heldp-ucb-b", "options": {"epsilon_min": 1}}, "levels is required"),
     ({"policy": "adap-ucb", "epsilon": 1, "levels": [1]}, "one epsilon holds for all users"),
     ({"policy": "adap-moss", "epsilon": 1}, "horizon is required by adap-moss"),

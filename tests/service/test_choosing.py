@@ -14,9 +14,10 @@ import pytest
 from calls import create, decide, folded, respond, reward
 from starlette.testclient import TestClient
 
+from dpbandits.draws import WatchedGenerator
 from dpbandits.policies import lookup
 from dpbandits.service import books
-from dpbandits.service.books import Ask, Choices, LiveRun, choose, foldable
+from dpbandits.service.books import Ask, LiveRun, choose, foldable
 from dpbandits.service.experiment import POLICY, RANDOM, Experiment, Settings
 from dpbandits.service.state import LiveState
 
@@ -54,7 +55,7 @@ def test_a_propensity_is_the_probability_of_the_arm(name: str, floor: float, mon
     run = LiveRun(experiment, LiveState(experiment.policy, math.inf))
     draws, seen = False, set()
     for step in range(300):
-        now, lots, choices = float(step), Choices(), Choices()
+        now, lots, choices = float(step), WatchedGenerator(), WatchedGenerator()
         preferred, _ = run.state.copy().decide(now, noise, lots)
         (made,) = choose(run, run.state, Ask(1, None, b"", 0, 0), False, now, noise, choices)
         if lots.used:

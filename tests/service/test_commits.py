@@ -155,7 +155,7 @@ def test_the_log_says_why_a_look_failed(client: TestClient, capsys: pytest.Captu
 
     capsys.readouterr()
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(served(client)._tend(0.0, look))
+        asyncio.run(served(client).tending.repeat(0.0, look))
     lines = [line for line in capsys.readouterr().out.splitlines() if "task=look" in line]
     said = ["keys must be others", "it was replaced", "it is away", "OperationalError", "where=", "/nowhere/keys"]
     assert [word for word, line in zip(said, lines, strict=True) if word in line] == said

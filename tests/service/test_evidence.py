@@ -12,7 +12,7 @@ from calls import create, decide, folded, read, respond
 from starlette.testclient import TestClient
 
 from dpbandits.curators import LocalBernoulli, LocalPiecewise, interval
-from dpbandits.curators.intervals import interval_of_any_stint
+from dpbandits.curators.confidence import interval_of_any_stint
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import response_probability
 from dpbandits.service.estimates import _of_held_out, estimate

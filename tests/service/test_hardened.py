@@ -357,9 +357,9 @@ def test_an_experiment_that_cannot_be_folded_does_not_hold_up_the_others(
     assert sealed_rewards(store) == 1
 
 
-@pytest.mark.parametrize("mended", [True, False])
+@pytest.mark.parametrize("fixed", [True, False])
 def test_what_cannot_be_folded_because_of_an_error_of_ours_waits_until_the_experiment_is_put_away(
-    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch, mended: bool
+    serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch, fixed: bool
 ) -> None:
     failed: list[int] = []
 
@@ -381,12 +381,12 @@ def test_what_cannot_be_folded_because_of_an_error_of_ours_waits_until_the_exper
         time.sleep(1)  # longer than its patience
         wait_for(lambda: len(failed) > 2)
         assert sealed_rewards(store) == 1
-        if not mended:
+        if not fixed:
             assert client.post("/v1/experiments/shop:archive").status_code == 200
             wait_for(lambda: sealed_rewards(store) == 0)
     wait_for(lambda: sealed_rewards(store) == 0)
     found = folded(client)["responses"]
-    assert (found["used"], found["late"]) == (1, 0) if mended else found["used"] == 0
+    assert (found["used"], found["late"]) == (1, 0) if fixed else found["used"] == 0
 
 
 def test_revoked_keys_end_though_the_file_of_secrets_is_away(embedded: TestClient, tmp_path: Path) -> None:
@@ -532,10 +532,10 @@ def test_check_reads_the_keys(serve: Open, tmp_path: Path) -> None:
 def test_ready_is_looked_at_once_a_second(embedded: TestClient) -> None:
     before = time.monotonic()
     assert embedded.get("/readyz").status_code == 200
-    stored = served(embedded)._probed
+    stored = served(embedded).probe._succeeded
     assert embedded.get("/readyz").status_code == 200
     if time.monotonic() - before < 0.9:
-        assert served(embedded)._probed == stored
+        assert served(embedded).probe._succeeded == stored
 
 
 def test_one_file_has_one_server_by_whatever_name(embedded: TestClient, tmp_path: Path) -> None:

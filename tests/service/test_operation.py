@@ -211,7 +211,7 @@ def test_tables_are_what_the_migrations_make(store: str) -> None:
     from alembic.migration import MigrationContext
 
     opened = Database(store)
-    opened.lock()
+    opened.file.lock()
     opened.migrate()
     opened.migrate()
     with opened.engine.connect() as connection:

@@ -153,7 +153,7 @@ def test_a_copy_does_not_know_lost_decisions_though_the_clock_was_set_back(
     client = serve(address)
     lost = [decide(client)["token"] for _ in range(20)]
     if killed:
-        monkeypatch.setattr(served(client).store, "_mark", lambda: b"")
+        monkeypatch.setattr(served(client).store.file, "_mark", lambda: b"")
     client.__exit__(None, None, None)
     shutil.copy(file.with_name("copy"), file)
     with closing(sqlite3.connect(file)) as connection:

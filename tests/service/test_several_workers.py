@@ -78,7 +78,7 @@ def test_a_worker_decides_by_the_status_that_another_one_has_just_set(serve: Ope
 def test_an_experiment_that_is_begun_at_two_workers_at_once_is_begun_once(
     serve: Open, postgres: Postgres, monkeypatch: pytest.MonkeyPatch, key: str | None, code: int
 ) -> None:
-    """The second worker has looked whether the name is free before the first one commits."""
+    """The second worker has checked whether the name is free before the first one commits."""
     store = postgres.database()
     one, other = serve(store), serve(store)
     asked = {"name": "shop", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1"}
@@ -142,7 +142,7 @@ def test_two_workers_that_are_asked_at_once_are_both_ready(serve: Open, postgres
     with ThreadPoolExecutor(2) as threads:
         for _ in range(20):
             for client in clients:
-                served(client)._probed = -math.inf
+                served(client).probe._succeeded = -math.inf
             assert [code.status_code for code in threads.map(lambda one: one.get("/readyz"), clients)] == [200, 200]
 
 

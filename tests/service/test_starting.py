@@ -16,10 +16,11 @@ from starlette.testclient import TestClient
 
 from dpbandits.errors import InputError
 from dpbandits.service import access
+from dpbandits.service.addresses import shown_address
 from dpbandits.service.service import Service
 from dpbandits.service.serving import check
 from dpbandits.service.settings import ServerSettings
-from dpbandits.service.store import Database, shown_address
+from dpbandits.service.store import Database
 
 Open = Callable[..., TestClient]
 
@@ -297,7 +298,7 @@ def test_a_database_without_a_valid_key_where_one_is_needed(used: dict[str, Any]
         access.revoke(connection, text.split("_")[1])
     (note,) = check(ServerSettings.read(**used))
     assert note.level == "note"
-    assert "answered by 401" in note.text
+    assert "answered with 401" in note.text
     with store.engine.begin() as connection:
         connection.exec_driver_sql("delete from api_keys")
     store.close()

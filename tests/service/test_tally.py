@@ -46,7 +46,7 @@ def test_nothing_is_shown_of_a_draw_that_cannot_be_counted(client: TestClient, t
     token = decide(client, decision="order-1")["token"]
     folded(client)
     service = served(client)
-    service.probe = service._store_something  # type: ignore[method-assign]  # no answer is remembered
+    service.probe.ask = service.probe.store_something  # type: ignore[method-assign]  # no answer is remembered
     assert client.get("/readyz").status_code == 200
     with locked(tmp_path / "tally"):
         client.post("/v1/rewards", json={"token": token, "reward": 1})

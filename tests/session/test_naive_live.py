@@ -51,8 +51,8 @@ class Counted:
     def samples(self, arm: int, ahead: int) -> float:
         return float(self.inner.samples(arm, ahead + self.naive.waiting(arm)))
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return float(self.inner.width(arm, confidence, ahead + self.naive.waiting(arm)))
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return float(self.inner.width(arm, exponent, ahead + self.naive.waiting(arm)))
 
 
 class Naive:

@@ -127,7 +127,7 @@ def test_two_sessions_of_one_policy_know_nothing_of_each_other() -> None:
     ("given", "message"),
     [
         ({"arms": ["a", "a"]}, "arms must be 2 different names"),
-        ({"arms": ["a"]}, "arms must be a whole number of at least 2, got 1"),
+        ({"arms": ["a"]}, "arms must be at least two names, got ['a']"),
         ({"arms": 1}, "arms must be a whole number of at least 2, got 1"),
         ({}, "arms is required"),
         ({"arms": 2, "window": 0}, "window must be positive and finite, got 0"),
@@ -138,7 +138,8 @@ def test_two_sessions_of_one_policy_know_nothing_of_each_other() -> None:
         ({"arms": 2, "options": {"alhpa": 1}}, "alhpa is not an option of adap-ucb: did you mean alpha?"),
         (
             {"arms": 2, "epsilon": "0"},
-            'epsilon must be positive, a decimal number or a fraction such as "0.1" or "1/3", got \'0\'',
+            'epsilon must be positive, as a decimal number or a fraction such as "0.1" or "1/3" (no exponent), got '
+            "'0'",
         ),
         ({"arms": 2, "epsilon": None}, "epsilon is required by adap-ucb, got none"),
     ],

@@ -129,8 +129,12 @@ def other_log(t: float) -> float:
     return math.log(t) if t > 1.5 else 0.0
 
 
-def other_bonus(self: Any, releases: Any, arm: int, confidence: float, ahead: int) -> float:
-    return math.sqrt(confidence / releases.samples(arm, ahead)) + releases.width(arm, confidence, ahead)
+def other_step(x: float, slope: float, bend: float, low: float, high: float) -> float:
+    return 0.5 * (low + high) - x
+
+
+def other_bonus(self: Any, releases: Any, arm: int, exponent: float, ahead: int) -> float:
+    return math.sqrt(exponent / releases.samples(arm, ahead)) + releases.width(arm, exponent, ahead)
 
 
 @pytest.fixture
@@ -148,6 +152,13 @@ def test_the_key_changes_with_an_edited_helper(edit: Callable[[Any, Any], None])
     before = key()
     edit(numerics.positive_log, other_log)
     assert key() != before
+
+
+def test_the_key_changes_with_a_helper_of_a_helper_in_another_module(edit: Callable[[Any, Any], None]) -> None:
+    before, untouched = key("dp-tt", options={}), key()
+    edit(numerics.newton_step, other_step)  # the agent calls evidence_between, and that calls chernoff
+    assert key("dp-tt", options={}) != before
+    assert key() == untouched, "a policy that does not use the helper has another key"
 
 
 def test_the_key_changes_with_an_edited_method_of_a_part_inside_a_part(edit: Callable[[Any, Any], None]) -> None:

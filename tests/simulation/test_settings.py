@@ -259,7 +259,7 @@ def test_what_is_required_is_asked_for_by_name(missing: str) -> None:
         ({"epsilon": 1}, "epsilon is not a parameter of ucb1 (it is not private), got 1"),
         ({"options": [("sigmoid", True)]}, "options must be a mapping such as {'alpha': 2}, got"),
         ({"options": {"sigmiod": True}}, "sigmiod is not an option of ucb1: did you mean sigmoid?"),
-        ({"levels": [1]}, "levels is not a parameter of ucb1 (one epsilon holds for all), got constant(1)"),
+        ({"levels": [1]}, "levels is not a parameter of ucb1 (one epsilon holds for all users), got constant(1)"),
         ({"levels": 3}, "levels must be a list of levels or a text such as"),
         ({"levels": []}, "levels must be at least one, got none"),
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),

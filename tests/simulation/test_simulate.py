@@ -108,7 +108,7 @@ def test_a_log_is_resampled_for_each_arm(tmp_path: Path) -> None:
     trace = dp.simulate("dp-se", arms=f"replay({log})", epsilon=1, horizon=3000, runs=2)
     assert trace.means.tolist() == [0.75, 0.0]
     trace.to_pandas().assign(arm=0, reward=0.5)[["arm", "reward"]].to_parquet(tmp_path / "one.parquet")
-    with pytest.raises(InputError, match="arms must be at least 2"):
+    with pytest.raises(InputError, match="arms must be at least two, got one"):
         dp.simulate("ucb1", arms=f"replay({tmp_path / 'one.parquet'})", horizon=100)
 
 

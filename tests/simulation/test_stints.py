@@ -92,12 +92,12 @@ def assert_choices_of(agent: Any, curator: Any, means: Sequence[float] = (0.6, 0
 
 
 class Needy(Lazy):
-    """A curator whose means can be bounded up to a confidence that grows with the rewards."""
+    """A curator whose means can be bounded up to an exponent that grows with the rewards."""
 
     __slots__ = ()
 
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.counts[arm] > 0.5 * confidence
+    def ready(self, arm: int, exponent: float) -> bool:
+        return self.counts[arm] > 0.5 * exponent
 
 
 LAZY: dict[str, Callable[[], Any]] = {
@@ -159,12 +159,12 @@ def test_a_very_large_correction_is_no_error() -> None:
 
 
 class NeedyLikelihood(WeightedBernoulli):
-    """A likelihood whose means can be bounded up to a confidence that grows with the weight."""
+    """A likelihood whose means can be bounded up to an exponent that grows with the weight."""
 
     __slots__ = ()
 
-    def ready(self, arm: int, confidence: float) -> bool:
-        return self.weights[arm] > confidence
+    def ready(self, arm: int, exponent: float) -> bool:
+        return self.weights[arm] > exponent
 
 
 @pytest.mark.parametrize(("weight", "long"), [(8.0, False), (40.0, True)])
@@ -260,6 +260,26 @@ class OwnLikelihood(Plain):
         return 2.0 * self.counts[arm] * off * off
 
 
+class OwnHelpers(OwnLikelihood):
+    """The same, with helpers whose names are those of ``protocols.Foreseeable``."""
+
+    __slots__ = ()
+
+    def steepness(self) -> str:
+        return "steep"
+
+    def rise(self) -> str:
+        return "up"
+
+    def lower(self, text: str) -> str:
+        return text.lower()
+
+
+def test_helpers_that_are_called_like_a_foresight_are_none() -> None:
+    agent = LikelihoodIMED.start(2)
+    assert skip_ahead(agent, OwnHelpers.start(2)) is agent
+
+
 @published("nobody yet")
 def own_likelihood(arms: int) -> Parts:
     """IMED on a likelihood of one's own.
@@ -293,7 +313,7 @@ def test_a_likelihood_that_foresees_nothing_is_played_round_by_round(policy: Any
 
 @pytest.mark.parametrize("agent", [UCB, KLUCB, IMED, LazyUCB, CoveringUCB, LikelihoodIMED])
 def test_where_whole_stints_are_released_no_stint_is_made_longer(agent: Any) -> None:
-    """A longer stint would be one release in the place of many."""
+    """A longer stint would be one release in place of many."""
     plain = agent.start(2)
     for curator in (Batch, RunningSum, BatchLikelihood):
         assert skip_ahead(plain, curator.start(2, epsilon=1.0)) is plain
@@ -337,6 +357,7 @@ def test_no_bits_bring_more_evidence_than_was_foreseen(bins: int, apart: bool) -
                 tried = copied(curator)
                 read = in_plain_python(tried)
                 read.take(0, bit, 1.0 - bit, slope)
+                read.settle(0)
                 mean = read.mean(0)
                 if mean > line:
                     found.append((read.evidence(0, mean, top) if mean < top else 0.0, number, tried))

@@ -41,7 +41,7 @@ export function read(text: unknown, message = "store is damaged"): Rational {
 
 /** "0.1" or "1/3" as an exact positive rational. Numbers are refused: pass the text of the exact value. */
 export function rational(name: string, text: string): Rational {
-  const message = `${name} must be positive, a decimal number or a fraction such as "0.1" or "1/3", got '${text}'`;
+  const message = `${name} must be positive, as a decimal number or a fraction such as "0.1" or "1/3", got '${text}'`;
   const value = read(text?.length <= 200 && text, message);
   if (!value[0] || write(value).length > 200) fail(message);
   return value;

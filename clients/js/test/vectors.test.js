@@ -28,7 +28,7 @@ test("texts are read as in Python", () => {
     assert.equal(d > 1n ? `${n}/${d}` : `${n}`, lowest);
   }
   for (const text of [...vectors.bad, 0.1, 1, 1n, null])
-    assert.throws(() => rational("limit", text ?? "null"), /^RangeError: limit must be positive, a decimal number or a fraction such as "0.1" or "1\/3", got '/);
+    assert.throws(() => rational("limit", text ?? "null"), /^RangeError: limit must be positive, as a decimal number or a fraction such as "0.1" or "1\/3", got '/);
 });
 
 test("threshold words are those of Python, in whatever order they are asked for", () => {

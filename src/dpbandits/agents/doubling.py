@@ -6,12 +6,13 @@ from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from dpbandits.protocols import NO_LINE, Agent, Releases
+from dpbandits.protocols import NO_LINE, Agent, Counting, Releases
 from dpbandits.types import Integers, Rng
 
 Inner = TypeVar("Inner", bound=Agent)
 
 
+@Counting.register
 class Doubling(NamedTuple, Generic[Inner]):
     """Play what ``inner`` chooses for as many rounds as that arm has had so far: Algorithm 1 of Azize & Basu 2022.
 

@@ -17,14 +17,14 @@ class Elimination(NamedTuple):
 
     In epoch e with m arms left, each is played R = ceil(max(32 ln(8 m e^2/beta) 4^e, 8 ln(4 m e^2/beta) 2^e / epsilon)
     + 1) times. An arm is dropped if the best mean exceeds its own by twice the bonus sqrt(ln(8 m e^2/beta) / (2R)) plus
-    twice the curator's width at confidence ln(4 m e^2/beta). A last arm is named the best and played for ever, and
+    twice the curator's width at the exponent ln(4 m e^2/beta). A last arm is named the best and played for ever, and
     nothing is released.
 
     With probability at least 1 - beta the best arm is never dropped: in an epoch, a mean is off by more than the bonus
     with probability at most 2 exp(-2 R bonus^2) = beta/(4 m e^2), its noise exceeds the width with probability
     beta/(4 m e^2), and the sum over m arms and all epochs is beta pi^2/12.
 
-    ``scale`` multiplies R - 1, and nothing else: below 1 the epochs are short enough for exact verification.
+    ``epoch_factor`` multiplies R - 1, and nothing else: below 1 the epochs are short enough for exact verification.
 
     >>> agent = Elimination.start(5, epsilon=1.0, beta=1e-7)
     >>> agent.plays(agent.left())
@@ -33,18 +33,18 @@ class Elimination(NamedTuple):
 
     epsilon: float
     beta: float
-    scale: float
+    epoch_factor: float
     active: Integers  # (arms,): 1 while the arm survives
     epoch: Integers  # (2,): number of the epoch; the next arm to play in it
     named: Integers  # (arms,): the rounds after which the arm was named the best; 0 for the others
 
     @classmethod
-    def start(cls, arms: int, *, epsilon: float, beta: float, scale: float = 1.0) -> Self:
+    def start(cls, arms: int, *, epsilon: float, beta: float, epoch_factor: float = 1.0) -> Self:
         """A fresh agent that drops the best arm with probability at most ``beta``."""
         return cls(
             positive("epsilon", epsilon),
             fraction("beta", beta),
-            positive("scale", scale),
+            positive("epoch_factor", epoch_factor),
             np.ones(arms, np.int64),
             np.array([1, 0], np.int64),
             np.zeros(arms, np.int64),
@@ -91,7 +91,7 @@ class Elimination(NamedTuple):
         """R, the plays of each arm in this epoch."""
         gap = 2.0 ** -float(self.epoch[0])
         most = max(32.0 * self.log(8.0, left) / (gap * gap), 8.0 * self.log(4.0, left) / (self.epsilon * gap))
-        return math.ceil(min(self.scale * most + 1.0, 1e18))  # beyond 2^63 compiled code has no integers
+        return math.ceil(min(self.epoch_factor * most + 1.0, 1e18))  # beyond 2^63 compiled code has no integers
 
     def drop(self, releases: Releases) -> None:
         """Drop the arms that are clearly worse than the best."""

@@ -11,24 +11,22 @@ from dpbandits.protocols import NO_LINE, Releases
 __all__ = ["first_unready", "largest_bound", "raised_mean", "rounds_ready"]
 
 
-def first_unready(releases: Releases, arms: int, t: int, confidence: float) -> int:
+def first_unready(releases: Releases, arms: int, t: int, exponent: float) -> int:
     """An arm whose mean cannot be bounded yet: the one whose turn it is, or else the first; ``arms`` if there is none.
 
     >>> from dpbandits.curators import Plain
     >>> [first_unready(Plain.start(3), 3, t, 1.0) for t in (1, 2, 3, 4)]
     [0, 1, 2, 0]
     """
-    turn = (t - 1) % arms
-    if not releases.ready(turn, confidence):
-        return turn
     for arm in range(arms):
-        if not releases.ready(arm, confidence):
-            return arm
+        if not releases.ready(arm, exponent):
+            turn = (t - 1) % arms
+            return arm if releases.ready(turn, exponent) else turn
     return arms
 
 
 def rounds_ready(releases: Releases, arms: int, t: int, alpha: float) -> int:
-    """A number of rounds after t, at most t, in which no arm must be explored at confidence ``alpha`` log t."""
+    """A number of rounds after t, at most t, in which no arm must be explored at the exponent ``alpha`` log t."""
     ahead = t
     while ahead > 0:
         if first_unready(releases, arms, t, alpha * positive_log(t + ahead)) == arms:
@@ -37,9 +35,9 @@ def rounds_ready(releases: Releases, arms: int, t: int, alpha: float) -> int:
     return 0
 
 
-def largest_bound(agent: Any, releases: Releases, t: int, confidence: float) -> tuple[int, int, float]:
+def largest_bound(agent: Any, releases: Releases, t: int, exponent: float) -> tuple[int, int, float]:
     """The answer of ``act``: an arm that must be explored, else the first one with the largest ``agent.bound``."""
-    arm = first_unready(releases, agent.arms, t, confidence)
+    arm = first_unready(releases, agent.arms, t, exponent)
     if arm < agent.arms:
         return arm, 1, NO_LINE
     best, largest = 0, -math.inf
@@ -50,6 +48,6 @@ def largest_bound(agent: Any, releases: Releases, t: int, confidence: float) -> 
     return best, 1, NO_LINE
 
 
-def raised_mean(releases: Releases, arm: int, confidence: float) -> float:
+def raised_mean(releases: Releases, arm: int, exponent: float) -> float:
     """The released mean, raised by the width of the noise and clipped to [0, 1]."""
-    return unit(releases.mean(arm) + releases.width(arm, confidence, 0))
+    return unit(releases.mean(arm) + releases.width(arm, exponent, 0))

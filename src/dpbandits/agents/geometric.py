@@ -7,9 +7,9 @@ from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from dpbandits.checks import at_least, positive
+from dpbandits.checks import MAX_EXACT_INT, at_least, positive
 from dpbandits.errors import InputError
-from dpbandits.protocols import NO_LINE, Agent, Releases
+from dpbandits.protocols import NO_LINE, Agent, Counting, Releases
 from dpbandits.types import Integers, Rng
 
 __all__ = ["Geometric", "batches", "grown", "growth"]
@@ -17,9 +17,9 @@ __all__ = ["Geometric", "batches", "grown", "growth"]
 Inner = TypeVar("Inner", bound=Agent)
 
 LEAST_RATIO = 1.05
-HORIZON = 2.0**53
 
 
+@Counting.register
 class Geometric(NamedTuple, Generic[Inner]):
     """Play what ``inner`` chooses until that arm has n' = max(n + 1, ceil(ratio n)) plays; the first time, ``first``.
 
@@ -75,6 +75,6 @@ def batches(ratio: float, first: int) -> int:
     """
     ratio, first = growth(ratio, first)
     plays, count = first, 1
-    while plays < HORIZON:
+    while plays < MAX_EXACT_INT:
         plays, count = grown(plays, ratio, first), count + 1
     return count

@@ -15,7 +15,7 @@ from dpbandits.types import Rng
 class IMED(NamedTuple):
     r"""Play the arm with the least :math:`n_a\,\mathrm{kl}(c_a, \max_b c_b) + \log n_a` (Honda & Takemura 2015).
 
-    :math:`c_a` is the released mean plus the width of the curator's noise at confidence :math:`\alpha \log t`, clipped
+    :math:`c_a` is the released mean plus the width of the curator's noise at :math:`L = \alpha \log t`, clipped
     to [0, 1]; a curator without noise has no width, and ``alpha`` does not matter. With a ``correction`` k, the
     evidence :math:`e = n_a\,\mathrm{kl}(c_a, \max_b c_b)` counts as :math:`\max(0, e - k \log(1 + e))`: an arm is given
     up later, so bad luck at the start locks out the best arm more rarely.
@@ -35,25 +35,25 @@ class IMED(NamedTuple):
 
     @classmethod
     def start(cls, arms: int, *, alpha: float = 1.0, correction: float = 0.0) -> Self:
-        """A fresh agent; ``alpha`` > 0 scales the confidence at which noise is covered."""
+        """A fresh agent; ``alpha`` > 0 scales the exponent at which noise is covered."""
         return cls(arms, positive("alpha", alpha), not_negative("correction", correction))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        confidence = self.alpha * positive_log(t)
-        arm = first_unready(releases, self.arms, t, confidence)
+        exponent = self.alpha * positive_log(t)
+        arm = first_unready(releases, self.arms, t, exponent)
         if arm < self.arms:
             return arm, 1, NO_LINE
         top = 0.0
         for arm in range(self.arms):
-            top = max(top, raised_mean(releases, arm, confidence))
+            top = max(top, raised_mean(releases, arm, exponent))
         best, least = 0, math.inf
         for arm in range(self.arms):
-            index = self.divergence(releases, arm, confidence, top)
+            index = self.divergence(releases, arm, exponent, top)
             if index < least:
                 best, least = arm, index
         return best, 1, NO_LINE
 
-    def divergence(self, releases: Releases, arm: int, confidence: float, top: float) -> float:
+    def divergence(self, releases: Releases, arm: int, exponent: float, top: float) -> float:
         """The index of an arm when the largest mean is ``top``."""
         n = releases.samples(arm, 0)
-        return corrected(n * kl(raised_mean(releases, arm, confidence), top), self.correction) + positive_log(n)
+        return corrected(n * kl(raised_mean(releases, arm, exponent), top), self.correction) + positive_log(n)

@@ -31,23 +31,23 @@ class KLUCB(NamedTuple):
 
     @classmethod
     def start(cls, arms: int, *, alpha: float = 1.0) -> Self:
-        """A fresh agent; ``alpha`` > 0 scales the confidence."""
+        """A fresh agent; ``alpha`` > 0 scales the exponent."""
         return cls(arms, positive("alpha", alpha))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        confidence = self.alpha * positive_log(t)
-        arm = first_unready(releases, self.arms, t, confidence)
+        exponent = self.alpha * positive_log(t)
+        arm = first_unready(releases, self.arms, t, exponent)
         if arm < self.arms:
             return arm, 1, NO_LINE
         best, largest = 0, -1.0
         for arm in range(self.arms):
-            if self.reaches(releases, arm, confidence, largest):
-                index = kl_upper(raised_mean(releases, arm, confidence), confidence / releases.samples(arm, 0))
+            if self.reaches(releases, arm, exponent, largest):
+                index = kl_upper(raised_mean(releases, arm, exponent), exponent / releases.samples(arm, 0))
                 if index > largest:
                     best, largest = arm, index
         return best, 1, NO_LINE
 
-    def reaches(self, releases: Releases, arm: int, confidence: float, rival: float) -> bool:
+    def reaches(self, releases: Releases, arm: int, exponent: float, rival: float) -> bool:
         """Whether the arm's index may be above ``rival``, another index."""
-        center = raised_mean(releases, arm, confidence)
-        return center > rival or releases.samples(arm, 0) * kl(center, rival) < confidence
+        center = raised_mean(releases, arm, exponent)
+        return center > rival or releases.samples(arm, 0) * kl(center, rival) < exponent

@@ -11,7 +11,7 @@ from dpbandits.numerics import positive_log
 from dpbandits.protocols import NO_LINE, Releases
 from dpbandits.types import Rng
 
-NOISE = 3.0  # times log t: the confidence at which Hu et al. cover the noise
+NOISE = 3.0  # times log t: the exponent at which Hu et al. cover the noise
 
 
 class LazyUCB(NamedTuple):
@@ -31,10 +31,10 @@ class LazyUCB(NamedTuple):
         return cls(arms, positive("c", c))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        return largest_bound(self, releases, t, self.confidence(t))
+        return largest_bound(self, releases, t, self.exponent(t))
 
-    def confidence(self, t: int) -> float:
-        """The confidence at which the released means must be bounded in round t."""
+    def exponent(self, t: int) -> float:
+        """The exponent at which the released means must be bounded in round t."""
         return NOISE * positive_log(t)
 
     def bound(self, releases: Releases, arm: int, t: int) -> float:
@@ -69,10 +69,10 @@ class CoveringUCB(NamedTuple):
         return cls(arms, positive("c", c))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        return largest_bound(self, releases, t, self.confidence(t))
+        return largest_bound(self, releases, t, self.exponent(t))
 
-    def confidence(self, t: int) -> float:
-        """The confidence at which the released means must be bounded in round t."""
+    def exponent(self, t: int) -> float:
+        """The exponent at which the released means must be bounded in round t."""
         return positive_log(t)
 
     def bound(self, releases: Releases, arm: int, t: int) -> float:
@@ -112,14 +112,14 @@ class LazyThompson(NamedTuple):
         return cls(arms)
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
-        confidence = NOISE * positive_log(t)
-        arm = first_unready(releases, self.arms, t, confidence)
+        exponent = NOISE * positive_log(t)
+        arm = first_unready(releases, self.arms, t, exponent)
         if arm < self.arms:
             return arm, 1, NO_LINE
         best, largest = 0, -1.0
         for arm in range(self.arms):
             n = releases.samples(arm, 0)
-            raised = raised_mean(releases, arm, confidence)
+            raised = raised_mean(releases, arm, exponent)
             sample = rng.beta(raised * n + 1.0, (1.0 - raised) * n + 1.0)
             if sample > largest:
                 best, largest = arm, sample

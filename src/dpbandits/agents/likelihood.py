@@ -6,7 +6,6 @@ They need more of a curator than other agents: ``LikelihoodUCB`` needs ``protoco
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from dpbandits.agents.exploring import first_unready
 from dpbandits.checks import not_negative
 from dpbandits.numerics import corrected, positive_log
-from dpbandits.protocols import MARGIN, NO_LINE, Bounded, Likelihood
+from dpbandits.protocols import EVIDENCE_MARGIN, NO_LINE, Bounded, Likelihood
 from dpbandits.types import Floats, Rng
 
 
@@ -34,13 +33,13 @@ class LikelihoodUCB(NamedTuple):
         return cls(arms)
 
     def act(self, releases: Bounded, t: int, rng: Rng) -> tuple[int, int, float]:
-        confidence = positive_log(t)
-        arm = first_unready(releases, self.arms, t, confidence)
+        exponent = positive_log(t)
+        arm = first_unready(releases, self.arms, t, exponent)
         if arm < self.arms:
             return arm, 1, NO_LINE
         best, largest = 0, -1.0
         for arm in range(self.arms):
-            index = releases.upper(arm, confidence)
+            index = releases.upper(arm, exponent)
             if index > largest:
                 best, largest = arm, index
         return best, 1, NO_LINE
@@ -99,9 +98,10 @@ class LikelihoodIMED(NamedTuple):
             self.look(releases, changed)
             if means[changed] > top:
                 leader, top = changed, means[changed]
-        best, lowest = leader, self.index_at(releases, leader, top)
+        best, lowest, indices, tops = leader, self.index_at(releases, leader, top), self.indices, self.tops
         for arm in range(arms):
-            if arm != leader and not self.stays_above(arm, lowest, top):
+            above = indices[arm] > lowest + EVIDENCE_MARGIN and 0.0 <= tops[arm] <= top  # it was, and has only grown
+            if arm != leader and not above:
                 index = self.index_at(releases, arm, top)
                 if index < lowest or (index == lowest and arm < best):
                     best, lowest = arm, index
@@ -113,17 +113,13 @@ class LikelihoodIMED(NamedTuple):
         This is certain if its mean is at least the largest mean for which the other indices were computed, and if these
         indices are above log n, which is this arm's index when it leads.
         """
-        lowest, top = positive_log(releases.samples(leader, 0)), 0.0
+        lowest, top = positive_log(releases.samples(leader, 0)) + EVIDENCE_MARGIN, 0.0
         for arm in range(len(self.means)):
             if arm != leader:
-                if not self.stays_above(arm, lowest, math.inf):
+                if self.indices[arm] <= lowest or self.tops[arm] < 0.0:
                     return False
                 top = max(top, self.tops[arm])
         return releases.reaches(leader, top)
-
-    def stays_above(self, arm: int, lowest: float, top: float) -> bool:
-        """Whether the index is known to be above ``lowest``: it was above when the largest mean was at most ``top``."""
-        return self.indices[arm] > lowest + MARGIN and 0.0 <= self.tops[arm] <= top
 
     def look(self, releases: Likelihood, arm: int) -> None:
         """Read the mean of an arm again if its releases have changed."""

@@ -14,7 +14,7 @@ from dpbandits.types import Rng
 class MOSS(NamedTuple):
     r"""Play the arm with the largest :math:`\tilde\mu_a + \sqrt{\log^+(T / (K n_a)) / n_a}` (Audibert & Bubeck 2009).
 
-    Each arm has its own confidence :math:`L_a = 2 \log^+(T / (K n_a))`, which is used for the bonus and for the width
+    Each arm has its own exponent :math:`L_a = 2 \log^+(T / (K n_a))`, which is used for the bonus and for the width
     of the curator's noise.
 
     >>> MOSS.start(5, horizon=1000).act
@@ -35,8 +35,8 @@ class MOSS(NamedTuple):
             if not releases.ready(arm, 0.0):
                 return arm, 1, NO_LINE
             n = releases.samples(arm, 0)
-            confidence = 2.0 * positive_log(self.horizon / (self.arms * n))
-            index = releases.mean(arm) + math.sqrt(confidence / (2.0 * n)) + releases.width(arm, confidence, 0)
+            exponent = 2.0 * positive_log(self.horizon / (self.arms * n))
+            index = releases.mean(arm) + math.sqrt(exponent / (2.0 * n)) + releases.width(arm, exponent, 0)
             if index > best_index:
                 best, best_index = arm, index
         return best, 1, NO_LINE

@@ -15,8 +15,7 @@ from dpbandits.types import Rng
 class RootUCB(NamedTuple):
     """UCB where the noise is Gaussian: the variances of sampling and of noise add up, not their deviations.
 
-    At confidence L = alpha log t the index is mean + sqrt(L / (2n) + w^2), w being the width of the curator's noise at
-    L.
+    With the exponent L = alpha log t the index is mean + sqrt(L / (2n) + w^2), w being the width of the noise at L.
 
     >>> from dpbandits.curators import Plain
     >>> RootUCB.start(2).act(Plain.start(2), 1, None)
@@ -28,7 +27,7 @@ class RootUCB(NamedTuple):
 
     @classmethod
     def start(cls, arms: int, *, alpha: float = 3.1) -> Self:
-        """A fresh agent; ``alpha`` > 0 scales the confidence."""
+        """A fresh agent; ``alpha`` > 0 scales the exponent."""
         return cls(arms, positive("alpha", alpha))
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
@@ -36,6 +35,6 @@ class RootUCB(NamedTuple):
 
     def bound(self, releases: Releases, arm: int, t: int) -> float:
         """The arm's index in round t."""
-        confidence = self.alpha * positive_log(t)
-        width = releases.width(arm, confidence, 0)
-        return releases.mean(arm) + math.sqrt(confidence / (2.0 * releases.samples(arm, 0)) + width * width)
+        exponent = self.alpha * positive_log(t)
+        width = releases.width(arm, exponent, 0)
+        return releases.mean(arm) + math.sqrt(exponent / (2.0 * releases.samples(arm, 0)) + width * width)

@@ -26,7 +26,7 @@ from dpbandits.agents.skip_kl_ucb import SHARE, SkippingKLUCB
 from dpbandits.agents.skip_thompson import SkippingThompson
 from dpbandits.agents.ucb import UCB
 from dpbandits.numerics import positive_log
-from dpbandits.protocols import MARGIN, NO_LINE, Agent, Curator, Foreseeable, Releases, Scheduled
+from dpbandits.protocols import MARGIN, NO_LINE, Agent, Curator, Foresees, Releases, Schedules
 from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["SkippingIMED", "SkippingKLUCB", "SkippingLazy", "SkippingLikelihood", "SkippingUCB", "skip_ahead"]
@@ -42,7 +42,7 @@ class _Indexed(Agent, Protocol):
     @property
     def arms(self) -> int: ...
 
-    def confidence(self, t: int) -> float: ...
+    def exponent(self, t: int) -> float: ...
 
     def bound(self, releases: Releases, arm: int, t: int) -> float: ...
 
@@ -59,10 +59,10 @@ def skip_ahead(agent: Agent, curator: Curator) -> Agent:
 
     The proofs make six assumptions about the curator. The first four are checked here. While an arm is played, the
     releases of the other arms stay the same. The curator does not release whole stints, where a longer stint would
-    change the release. If the agent uses a likelihood, the curator is ``protocols.Foreseeable``. If it draws its
-    choices, the curator is ``protocols.Scheduled``. ``lowest``, ``samples`` and ``width`` bound later releases, as
-    ``protocols.Releases`` says. An arm that is ready at some confidence stays ready, and is ready at every smaller
-    confidence.
+    change the release. If the agent uses a likelihood, the curator is declared ``protocols.Foresees``. If it draws
+    its choices, the curator is declared ``protocols.Schedules``. ``lowest``, ``samples`` and ``width`` bound later
+    releases, as ``protocols.Releases`` says. An arm that is ready at some exponent stays ready, and is ready at every
+    smaller exponent.
 
     >>> from dpbandits.curators import Batch, Plain
     >>> type(skip_ahead(UCB.start(2), Plain.start(2))).__name__
@@ -73,9 +73,9 @@ def skip_ahead(agent: Agent, curator: Curator) -> Agent:
     start = SKIPPING.get(type(agent))
     if start is None or curator.by_stint or not curator.others_stand:
         return agent
-    if isinstance(agent, LikelihoodIMED) and not isinstance(curator, Foreseeable):
+    if isinstance(agent, LikelihoodIMED) and not isinstance(curator, Foresees):
         return agent
-    if isinstance(agent, LazyThompson) and not isinstance(curator, Scheduled):
+    if isinstance(agent, LazyThompson) and not isinstance(curator, Schedules):
         return agent
     return start(agent)
 
@@ -103,7 +103,7 @@ class SkippingUCB(NamedTuple):
     ceiling: Floats  # (1,): of the rivals' indices, extrapolated to round 0
     rise: Floats  # (1,): of the ceiling in a round
     lead: Floats  # (1,): of the leader's index over its rivals' at the last look
-    confidence: Floats  # (1,): at the last look
+    exponent: Floats  # (1,): at the last look
 
     @classmethod
     def start(cls, ucb: UCB) -> Self:
@@ -113,7 +113,7 @@ class SkippingUCB(NamedTuple):
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         if self.since[0] <= t <= self.until[0]:
             leader = int(self.leader[0])
-            bonus = self.ucb.bonus(releases, leader, self.confidence[0], 0)
+            bonus = self.ucb.bonus(releases, leader, self.exponent[0], 0)
             lead = releases.mean(leader) + bonus - self.ceiling_at(t)
             if lead > KEPT * self.lead[0]:
                 return self.stint(releases, t, bonus, lead)
@@ -127,23 +127,23 @@ class SkippingUCB(NamedTuple):
         if arm < ucb.arms:
             return arm, 1, NO_LINE
         log_t = positive_log(t - ucb.lag)
-        confidence = ucb.alpha * log_t
+        exponent = ucb.alpha * log_t
         best, first, best_bonus = 0, -math.inf, 0.0
         second, rival_bonus = -math.inf, 0.0
         for arm in range(ucb.arms):
-            bonus = ucb.bonus(releases, arm, confidence, 0)
+            bonus = ucb.bonus(releases, arm, exponent, 0)
             index = releases.mean(arm) + bonus
             if index > first:
                 second, rival_bonus = first, max(rival_bonus, best_bonus)
                 best, first, best_bonus = arm, index, bonus
             else:
                 second, rival_bonus = max(second, index), max(rival_bonus, bonus)
-        if confidence <= 0.0:
+        if exponent <= 0.0:
             return best, 1, NO_LINE
         self.leader[0], self.since[0], self.until[0] = best, t, t + rounds_ready(releases, ucb.arms, t, ucb.alpha)
         self.rise[0] = rival_bonus / ((t - ucb.lag) * log_t)  # bonuses grow at most like log t, whose slope falls
         self.ceiling[0] = second - self.rise[0] * t + MARGIN * (1.0 + rival_bonus)
-        self.lead[0], self.confidence[0] = first - second, confidence
+        self.lead[0], self.exponent[0] = first - second, exponent
         return self.stint(releases, t, best_bonus, first - second)
 
     def ceiling_at(self, t: int) -> float:
@@ -155,7 +155,7 @@ class SkippingUCB(NamedTuple):
         leader = int(self.leader[0])
         fall = bonus / releases.samples(leader, 0) + self.rise[0]  # of the lead in a round, if the mean stays
         rounds = min(max(int(min(SHARE * lead / fall, 1e15)), SHORTEST), int(self.until[0]) - t + 1)
-        bonus = self.ucb.bonus(releases, leader, self.confidence[0], rounds - 1)
+        bonus = self.ucb.bonus(releases, leader, self.exponent[0], rounds - 1)
         return leader, rounds, self.ceiling_at(t + rounds - 1) - bonus + MARGIN * (1.0 + bonus)
 
 
@@ -185,22 +185,24 @@ class SkippingLazy(NamedTuple, Generic[Lazily]):
         stint, line = self.attempt[0], NO_LINE
         while stint > 1:
             line = self.line(releases, t, leader, stint)
-            if line < math.inf and releases.mean(leader) > line:
+            if line < math.inf:
                 break
             stint, line = stint // 2, NO_LINE
         self.attempt[0] = min(2 * stint, LONGEST)
         return leader, stint, line
 
     def line(self, releases: Releases, t: int, leader: int, stint: int) -> float:
-        """While its mean is above this, ``leader`` is chosen in this many rounds; infinity where that is unknown."""
+        """While its mean is above this, ``leader`` is chosen in this many rounds; infinity if its mean is not above."""
         arms, end = self.lazy.arms, t + stint - 1
-        if first_unready(releases, arms, t, self.lazy.confidence(end)) < arms:
+        if first_unready(releases, arms, t, self.lazy.exponent(end)) < arms:
             return math.inf
-        largest = -math.inf
+        mean, bonus, line = releases.mean(leader), self.lazy.bonus(releases, leader, t, stint - 1), -math.inf
         for arm in range(arms):
             if arm != leader:
-                largest = max(largest, self.lazy.bound(releases, arm, end))
-        return largest - self.lazy.bonus(releases, leader, t, stint - 1) + MARGIN
+                line = max(line, self.lazy.bound(releases, arm, end) - bonus + MARGIN)
+                if line >= mean:
+                    return math.inf
+        return line
 
 
 SKIPPING: dict[type, Callable[[Any], Agent]] = {

@@ -21,7 +21,7 @@ from dpbandits.numerics import (
     uncorrected,
     unit,
 )
-from dpbandits.protocols import MARGIN, NO_LINE, Foreseeable, Releases
+from dpbandits.protocols import EVIDENCE_MARGIN, MARGIN, NO_LINE, Foreseeable, Releases
 from dpbandits.types import Floats, Integers, Rng
 
 HALF = 0.5  # the share of an index's lead that its own growth may use up in a stint
@@ -122,13 +122,7 @@ class IMEDInStints:
         return arm, rounds, line
 
     def rounding(self: Any, arm: int) -> float:
-        """A bound on the rounding error of this arm's index, if evidence is rounded like n times a divergence.
-
-        On ``BinnedBernoulli`` the error also grows with the number of responses, which may be much more than their
-        weight: 1e8 responses at level 1e-3 weigh 25, and the error is about 1e-12. It is also larger where the largest
-        mean is next to 1, because 1 minus it has few digits. There rounding may decide between two indices that nearly
-        agree.
-        """
+        """A bound on the rounding error of this arm's index, if evidence is rounded like n times a divergence."""
         return MARGIN + 1e-15 * self.counts[arm]
 
     def floor(self: Any, arm: int, top: float) -> float:
@@ -189,7 +183,7 @@ class IMEDInStints:
         return rounds, self.lower(releases, arm, top, most, rounds) + MARGIN
 
     def log_after(self: Any, releases: Releases, arm: int, rounds: int) -> float:
-        """An upper bound on the logarithm of the arm's samples after this many rounds: near those of now, a tangent."""
+        """An upper bound on the log of the arm's samples after this many rounds; a tangent if they grow little."""
         n, later = self.counts[arm], releases.samples(arm, rounds)
         return self.logs[arm] + (later - n) / n if later < (1.0 + NEAR) * n else positive_log(later)
 
@@ -217,9 +211,9 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
         arm = self.unready(releases, t, imed.alpha)
         if arm < imed.arms:
             return arm, 1, NO_LINE
-        confidence = imed.alpha * positive_log(t)
+        exponent = imed.alpha * positive_log(t)
         for arm in range(imed.arms):
-            if releases.width(arm, confidence, 0) > 0.0:
+            if releases.width(arm, exponent, 0) > 0.0:
                 self.last[0] = -1
                 return imed.act(releases, t, rng)
         arm, rounds, line = self.stint_while_ready(releases, t, imed.alpha)
@@ -279,6 +273,13 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
     def act(self, releases: Foreseeable, t: int, rng: Rng) -> tuple[int, int, float]:
         arm = self.unready(releases, t, 1.0)
         return (arm, 1, NO_LINE) if arm < len(self.means) else self.stint_while_ready(releases, t, 1.0)
+
+    def rounding(self, arm: int) -> float:
+        """More than the error of this arm's index, so that only indices that nearly agree may change places.
+
+        The error is larger where the largest mean is next to 1, because 1 minus it has few digits.
+        """
+        return EVIDENCE_MARGIN + 1e-15 * self.counts[arm]
 
     def mean(self, releases: Foreseeable, arm: int) -> float:
         """The released mean."""

@@ -38,7 +38,7 @@ class SkippingKLUCB(NamedTuple):
     kl_ucb: KLUCB
     counts: Floats  # (arms,): the number of samples when ``means`` was computed; 0 before that
     means: Floats  # (arms,): clipped to [0, 1]
-    confidences: Floats  # (arms,): the L at which the next three were computed; 0 before that
+    exponents: Floats  # (arms,): the L at which the next three were computed; 0 before that
     indices: Floats  # (arms,)
     rises: Floats  # (arms,): the slope of the index as a function of L
     margins: Floats  # (arms,): more than the rounding error of the index, which is a divergence's divided by its slope
@@ -50,66 +50,66 @@ class SkippingKLUCB(NamedTuple):
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         kl_ucb = self.kl_ucb
-        confidence = kl_ucb.alpha * positive_log(t)
-        arm = first_unready(releases, kl_ucb.arms, t, confidence)
+        exponent = kl_ucb.alpha * positive_log(t)
+        arm = first_unready(releases, kl_ucb.arms, t, exponent)
         if arm < kl_ucb.arms:
             return arm, 1, NO_LINE
         for arm in range(kl_ucb.arms):
-            if confidence <= 0.0 or releases.width(arm, confidence, 0) > 0.0:
+            if exponent <= 0.0 or releases.width(arm, exponent, 0) > 0.0:
                 return kl_ucb.act(releases, t, rng)
-        leader, second = self.look(releases, confidence)
+        leader, second = self.look(releases, exponent)
         lead = self.indices[leader] - second
         if lead <= self.margins[leader] and (lead > 0.0 or self.counts[leader] > MANY):
             leader, lead = kl_ucb.act(releases, t, rng)[0], 0.0  # rounding may decide, so the agent itself does
-        rounds = self.rounds(leader, t, confidence, lead)
+        rounds = self.rounds(leader, t, exponent, lead)
         self.counts[leader] = 0.0  # it is played now, and its mean may change while its samples do not
         later = kl_ucb.alpha * positive_log(t + rounds - 1)
         if rounds < 2 or first_unready(releases, kl_ucb.arms, t, later) < kl_ucb.arms:
             return leader, 1, NO_LINE
-        line = self.line(leader, confidence / releases.samples(leader, rounds - 1), later)
+        line = self.line(leader, exponent / releases.samples(leader, rounds - 1), later)
         return (leader, rounds, line) if line < self.means[leader] else (leader, 1, NO_LINE)
 
-    def look(self, releases: Releases, confidence: float) -> tuple[int, float]:
+    def look(self, releases: Releases, exponent: float) -> tuple[int, float]:
         """The first arm with the largest index, and an upper bound on the other indices."""
         arms = self.kl_ucb.arms
         best = 0
         for arm in range(arms):
             n = releases.samples(arm, 0)
             if self.counts[arm] != n:
-                self.counts[arm], self.means[arm], self.confidences[arm] = n, unit(releases.mean(arm)), 0.0
-                self.solve(arm, confidence)
+                self.counts[arm], self.means[arm], self.exponents[arm] = n, unit(releases.mean(arm)), 0.0
+                self.solve(arm, exponent)
             if self.indices[arm] > self.indices[best]:
                 best = arm
-        self.solve(best, confidence)
+        self.solve(best, exponent)
         second = -1.0
         for arm in range(arms):
             if arm == best:
                 continue
-            index = self.ceiling(arm, confidence)
+            index = self.ceiling(arm, exponent)
             if index >= self.indices[best] - max(self.margins[arm], self.margins[best]):
-                index = self.solve(arm, confidence)
+                index = self.solve(arm, exponent)
                 if index > self.indices[best] or (index == self.indices[best] and arm < best):
                     best, index = arm, self.indices[best]
             second = max(second, index)
         return best, second
 
-    def solve(self, arm: int, confidence: float) -> float:
+    def solve(self, arm: int, exponent: float) -> float:
         """The index of this arm at this L."""
-        if self.confidences[arm] != confidence:
+        if self.exponents[arm] != exponent:
             mean, n = self.means[arm], self.counts[arm]
-            index = kl_upper(mean, confidence / n)
-            self.confidences[arm], self.indices[arm] = confidence, index
+            index = kl_upper(mean, exponent / n)
+            self.exponents[arm], self.indices[arm] = exponent, index
             self.rises[arm] = index * (1.0 - index) / (n * (index - mean)) if index > mean else 0.0
             self.margins[arm] = max(MARGIN, ROUNDING * n * self.rises[arm])
         return self.indices[arm]
 
-    def ceiling(self, arm: int, confidence: float) -> float:
+    def ceiling(self, arm: int, exponent: float) -> float:
         """An upper bound on this arm's index at this L, from its last computed value."""
-        return self.indices[arm] + self.rises[arm] * (confidence - self.confidences[arm])
+        return self.indices[arm] + self.rises[arm] * (exponent - self.exponents[arm])
 
-    def rounds(self, leader: int, t: int, confidence: float, lead: float) -> int:
+    def rounds(self, leader: int, t: int, exponent: float, lead: float) -> int:
         """For how many rounds the leader, which has this lead, may stay ahead if its mean stays as well."""
-        fall = self.rises[leader] * confidence / self.counts[leader]  # of its index in a round
+        fall = self.rises[leader] * exponent / self.counts[leader]  # of its index in a round
         for arm in range(self.kl_ucb.arms):
             if arm != leader:
                 fall = max(fall, self.rises[arm] * self.kl_ucb.alpha / t)

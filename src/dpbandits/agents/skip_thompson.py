@@ -114,20 +114,20 @@ class SkippingThompson(NamedTuple):
 
     def draw(self, releases: Scheduled, t: int, rng: Rng) -> int:
         """The choice of round t. Where there is one contender, the round is due."""
-        alone, number, confidence = int(self.alone[0]), int(self.number[0]), NOISE * positive_log(t)
+        alone, number, exponent = int(self.alone[0]), int(self.number[0]), NOISE * positive_log(t)
         best, largest, ahead = alone, -1.0, self.ahead[0] if t == self.due[0] else self.total[0]
         if alone < 0:
             if self.sures[0] > 0:
                 best, largest = self.largest_of_sure(rng)
         elif ahead < self.own[0]:
-            largest = self.accepted(releases, alone, confidence, -1.0, rng)
+            largest = self.accepted(releases, alone, exponent, -1.0, rng)
             ahead = rng.standard_exponential()
         else:
             ahead -= self.own[0]
         place = 0
         while place < number if alone < 0 else largest < 0.0:
             arm = int(self.order[place]) if alone < 0 else alone
-            drawn = self.posterior(releases, arm, confidence, rng)
+            drawn = self.posterior(releases, arm, exponent, rng)
             if drawn > largest and (alone < 0 or drawn > self.cut[0]):
                 best, largest = arm, drawn
             place += 1
@@ -139,7 +139,7 @@ class SkippingThompson(NamedTuple):
             if place == end:
                 break
             arm = int(self.order[place])
-            point = self.accepted(releases, arm, confidence, largest, rng)
+            point = self.accepted(releases, arm, exponent, largest, rng)
             if point > largest:
                 best, largest = arm, point
             place, ahead = place + 1, rng.standard_exponential()
@@ -148,7 +148,7 @@ class SkippingThompson(NamedTuple):
         for place in range(number, end):
             arm, drawn = int(self.order[place]), 1.0
             while drawn > self.cut[0]:
-                drawn = self.posterior(releases, arm, confidence, rng)
+                drawn = self.posterior(releases, arm, exponent, rng)
             if drawn > largest:
                 best, largest = arm, drawn
         return best
@@ -165,20 +165,20 @@ class SkippingThompson(NamedTuple):
             place += 1
         return int(self.sure[place]), math.exp(-rng.standard_exponential() / self.weight[0])
 
-    def accepted(self, releases: Scheduled, arm: int, confidence: float, least: float, rng: Rng) -> float:
+    def accepted(self, releases: Scheduled, arm: int, exponent: float, least: float, rng: Rng) -> float:
         """A point of the arm's tail, if it is above ``least`` and a draw from the posterior; -1 otherwise."""
         n, far = self.counts[arm], rng.standard_exponential()
         step = far / self.falls[arm]
         point = self.cut[0] - step if arm == self.alone[0] else self.cut[0] + step
         if not (least < point < 1.0 and point > 0.0):
             return -1.0
-        raised = raised_mean(releases, arm, confidence)
+        raised = raised_mean(releases, arm, exponent)
         density = log_beta_peak(n, raised) - beta_deficit(n, raised, point)
         return point if -rng.standard_exponential() <= density - (self.heights[arm] - far) else -1.0
 
-    def posterior(self, releases: Scheduled, arm: int, confidence: float, rng: Rng) -> float:
+    def posterior(self, releases: Scheduled, arm: int, exponent: float, rng: Rng) -> float:
         """A draw from the arm's posterior, as ``LazyThompson`` makes it."""
-        n, raised = self.counts[arm], raised_mean(releases, arm, confidence)
+        n, raised = self.counts[arm], raised_mean(releases, arm, exponent)
         return rng.beta(raised * n + 1.0, (1.0 - raised) * n + 1.0)
 
     def wait(self, t: int, rng: Rng) -> None:
@@ -195,7 +195,7 @@ class SkippingThompson(NamedTuple):
 
     def look(self, releases: Scheduled, t: int, rng: Rng) -> bool:
         """Choose the cut and the contenders, and make the tails; False if an arm must be explored first."""
-        arms, confidence = self.thompson.arms, NOISE * positive_log(t)
+        arms, exponent = self.thompson.arms, NOISE * positive_log(t)
         self.until[0], self.when[0] = 0, 0
         if first_unready(releases, arms, t, NOISE * positive_log(2 * t)) < arms:
             return False
@@ -206,7 +206,7 @@ class SkippingThompson(NamedTuple):
             if self.counts[arm] <= 0.0:
                 return False
         self.first[0], self.until[0] = t, t + int(t * DRIFT / steepest)
-        best = self.first_cut(releases, confidence)
+        best = self.first_cut(releases, exponent)
         later = NOISE * positive_log(self.until[0])
         self.alone[0], self.number[0], self.own[0], self.total[0] = -1, 0, 0.0, 0.0
         for arm in range(arms):
@@ -217,7 +217,7 @@ class SkippingThompson(NamedTuple):
                     self.order[self.number[0]] = arm
                     self.number[0] += 1
         if self.number[0] + self.sures[0] == 1:
-            self.place(best, raised_mean(releases, best, confidence))
+            self.place(best, raised_mean(releases, best, exponent))
             self.best_cut(best)
         self.total[0], self.others[0] = self.own[0], 0
         for arm in range(arms):
@@ -236,12 +236,12 @@ class SkippingThompson(NamedTuple):
         self.others[0] += 1
         self.total[0] += self.rates[arm]
 
-    def first_cut(self, releases: Scheduled, confidence: float) -> int:
+    def first_cut(self, releases: Scheduled, exponent: float) -> int:
         """Choose a cut that the draws of one arm mostly exceed: that arm. List the arms whose raised mean is 1."""
         best = 0
         self.cut[0], self.weight[0], self.sures[0] = 0.0, 0.0, 0
         for arm in range(self.thompson.arms):
-            raised = raised_mean(releases, arm, confidence)
+            raised = raised_mean(releases, arm, exponent)
             self.rates[arm] = 0.0
             if raised >= 1.0:
                 self.rates[arm] = -1.0

@@ -15,7 +15,7 @@ from dpbandits.types import Rng
 class UCB(NamedTuple):
     r"""Play the arm with the largest upper confidence bound.
 
-    At confidence :math:`L = \alpha \log(t - \text{lag})` the index of arm :math:`a` is
+    With the exponent :math:`L = \alpha \log(t - \text{lag})` the index of arm :math:`a` is
 
     .. math:: \tilde\mu_a + \sqrt{L / (2 n_a)} + w_a(L)
 
@@ -38,21 +38,21 @@ class UCB(NamedTuple):
 
     @classmethod
     def start(cls, arms: int, *, alpha: float = 4.0, lag: int = 0) -> Self:
-        """A fresh agent; ``alpha`` > 0 scales the confidence."""
+        """A fresh agent; ``alpha`` > 0 scales the exponent."""
         return cls(arms, positive("alpha", alpha), lag)
 
     def act(self, releases: Releases, t: int, rng: Rng) -> tuple[int, int, float]:
         arm = first_unready(releases, self.arms, t, self.alpha * positive_log(t))
         if arm < self.arms:
             return arm, 1, NO_LINE
-        confidence = self.alpha * positive_log(t - self.lag)
+        exponent = self.alpha * positive_log(t - self.lag)
         best, largest = 0, -math.inf
         for arm in range(self.arms):
-            index = releases.mean(arm) + self.bonus(releases, arm, confidence, 0)
+            index = releases.mean(arm) + self.bonus(releases, arm, exponent, 0)
             if index > largest:
                 best, largest = arm, index
         return best, 1, NO_LINE
 
-    def bonus(self, releases: Releases, arm: int, confidence: float, ahead: int) -> float:
+    def bonus(self, releases: Releases, arm: int, exponent: float, ahead: int) -> float:
         """The least by which the arm's index exceeds its mean in the next ``ahead`` rounds; 0 is exact."""
-        return math.sqrt(confidence / (2.0 * releases.samples(arm, ahead))) + releases.width(arm, confidence, ahead)
+        return math.sqrt(exponent / (2.0 * releases.samples(arm, ahead))) + releases.width(arm, exponent, ahead)

@@ -50,6 +50,7 @@ def attack(
     epsilon: float | str | None = None,
     options: Mapping[str, Any] | None = None,
     rewards_per_user: int | None = None,
+    user_delta: float | None = None,
     horizon: int | None = None,
     claim: float | None = None,
     delta: float | None = None,
@@ -70,7 +71,12 @@ def attack(
     rounds = at_least("horizon", horizon or HORIZON, 1)
     with watched():
         made = subject(
-            policy, epsilon=epsilon, horizon=rounds, options=options, rewards_per_user=rewards_per_user
+            policy,
+            epsilon=epsilon,
+            horizon=rounds,
+            options=options,
+            rewards_per_user=rewards_per_user,
+            user_delta=user_delta,
         ).policy
         claim, delta = claim_of(made, claim, delta)
     seed = at_least("seed", seed, 0)

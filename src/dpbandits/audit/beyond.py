@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from dpbandits.audit.witness import Event, Play, Stage, Witness, changed_to
+from dpbandits.audit.witness import CHOICE, Event, Play, Stage, Witness, changed_to
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE
 
@@ -80,7 +80,7 @@ def _length(play: Play) -> int:
 
 def _opening(play: Play) -> list[Event]:
     """What is shown until the agent is asked a second time."""
-    return [*play.events[:1], *itertools.takewhile(lambda event: event.what[0] != "arm", play.events[1:])]
+    return [*play.events[:1], *itertools.takewhile(lambda event: event.what[0] != CHOICE, play.events[1:])]
 
 
 def _costs(one: Play, two: Play) -> list[float] | None:

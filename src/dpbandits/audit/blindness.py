@@ -20,7 +20,7 @@ from dpbandits.audit.kinds import FOLDER, is_plain
 from dpbandits.audit.reading import CURATOR, QUESTIONS, SELF, Looks, Reader, changed_names
 from dpbandits.audit.refusals import Refused
 from dpbandits.audit.sources import tree_of
-from dpbandits.curators import intervals
+from dpbandits.curators import confidence
 
 __all__ = ["read_agent"]
 
@@ -36,7 +36,7 @@ def read_agent(policy: Any) -> None:
     questions = Reader(curator, "question", None, changed)
     for function in (standing.dispatch(type(agent)), propensities.dispatch(type(agent))):
         _registered(reader, function, {0: SELF, 1: CURATOR})
-    _registered(questions, intervals.found.dispatch(type(curator)), {0: SELF})
+    _registered(questions, confidence.found.dispatch(type(curator)), {0: SELF})
     read_guarantee(curator)
     for name in sorted({*QUESTIONS, *reader.asked}):
         if not questions.methods(name):

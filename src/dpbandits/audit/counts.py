@@ -15,10 +15,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dpbandits.audit.refusals import Refused
+from dpbandits.checks import MAX_EXACT_INT
 
 __all__ = ["Count", "Float", "Truth", "bare"]
-
-LARGEST = 2**53  # up to here, floats hold all integers
 
 
 def _text(*_: Any) -> NoReturn:
@@ -189,7 +188,7 @@ def _is_whole(value: Any) -> bool:
 
 def _as_float(value: Any) -> float:
     """A number as a float, which holds it exactly."""
-    if _is_whole(value) and abs(int(value)) >= LARGEST:
+    if _is_whole(value) and abs(int(value)) >= MAX_EXACT_INT:
         raise Refused("an integer is so large that a float rounds it, at one time in NumPy, and at another in Python")
     return float(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -26,8 +26,9 @@ from dpbandits.exact import (
 from dpbandits.exact.rational import Exactly, rational
 from dpbandits.formats import plural
 from dpbandits.policies import lookup
+from dpbandits.policies.policy import Parts, Policy, Traits
 
-__all__ = ["EXACT", "SIMULATED", "own_curator", "responder", "verify_curator"]
+__all__ = ["EXACT", "SIMULATED", "own_subject", "responder", "verify_curator"]
 
 
 class AttackedCurator(NamedTuple):
@@ -118,9 +119,25 @@ def _verdict(
     return Verdict(kind, name, claim, 0.0, shown, "exact", "response", None, domain, witness=witness, reason=reason)
 
 
-def own_curator(function: Callable[..., Any], name: str, epsilon: float | None) -> Responder:
-    """The responder of a user's function, which returns a curator with ``respond(reward)`` or a function of rewards."""
-    made = function(epsilon=epsilon) if "epsilon" in inspect.signature(function).parameters else function()
+def own_subject(
+    function: Callable[..., Any], name: str, epsilon: float | None, horizon: int, options: Mapping[str, Any]
+) -> lookup.Factory | Policy | Responder:
+    """What to audit of a user's function: itself if it is ``@published``, else the policy or responder it makes."""
+    if isinstance(getattr(function, "traits", None), Traits):
+        return function
+    made = _made(function, {"arms": 2, "epsilon": epsilon, "horizon": horizon, **options})
+    if isinstance(made, Parts):
+        raise InputError("policy", f"must be made by a function with @published, got {name}")
+    return made if isinstance(made, Policy) else _responder(made, name)
+
+
+def _made(function: Callable[..., Any], settings: Mapping[str, Any]) -> Any:
+    """What a function returns, given those of the settings that it has as parameters."""
+    asked = {name: one for name, one in inspect.signature(function).parameters.items() if name in settings}
+    return function(**{name: lookup.valued(name, settings[name], one.annotation) for name, one in asked.items()})
+
+
+def _responder(made: Any, name: str) -> Responder:
     respond = getattr(made, "respond", made)
     if not callable(respond):
         raise InputError(name, f"must make a policy, or something that responds to a reward, got {type(made).__name__}")

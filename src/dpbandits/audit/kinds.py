@@ -1,6 +1,6 @@
 """The class of a user's part may hold plain methods and constants.
 
-A class can put another thing in the place of a field, make itself again as something else, or answer operators. So its
+A class can put another thing in place of a field, make itself again as something else, or answer operators. So its
 names are checked, and everything that is not known to be harmless is refused.
 """
 

@@ -33,7 +33,7 @@ from dpbandits.audit.watch import beat
 __all__ = ["OFF_THE_LINE", "Pair", "worst_pair"]
 
 OFF_THE_LINE = (math.nan, math.inf, -math.inf)
-PLAIN = (0.0, 1.0, 0.5, 0.3, 7.0, -1.0)  # on the line: the same by another way
+PLAIN = (0.0, 1.0, 0.5, 0.3, 7.0, -1.0)  # finite rewards, for a second check that does not depend on the first
 MOST_PATHS = 400
 LARGEST = 30.0  # above this epsilon, floats round probabilities to 0 and 1
 ROUNDED = Fraction(1, 2**45)  # probabilities below this are not told from 0 in floating point

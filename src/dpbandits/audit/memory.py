@@ -159,7 +159,7 @@ class FreeReal(Real):
 
 
 def symbolic(part: Any, source: Any = None, *, free: bool = False) -> Any:
-    """The same part with arrays of objects; ``source`` in the place of a source of exact noise.
+    """The same part with arrays of objects; ``source`` in place of a source of exact noise.
 
     ``free`` is whether arrays may be used as a whole.
     """
@@ -174,7 +174,7 @@ def symbolic(part: Any, source: Any = None, *, free: bool = False) -> Any:
 
 
 def mapped(part: Any, place: Callable[[Any], Any]) -> Any:
-    """The same part with ``place(field)`` in the place of each field that is no part."""
+    """The same part with ``place(field)`` in place of each field that is no part."""
     return tuple.__new__(
         type(part), [mapped(value, place) if isinstance(value, tuple) else place(value) for value in part]
     )

@@ -41,6 +41,7 @@ def subject(
     horizon: int,
     options: Mapping[str, Any] | None = None,
     rewards_per_user: int | None = None,
+    user_delta: float | None = None,
     short: bool = False,
 ) -> Subject:
     """The policy to audit, for two arms. A ``Policy`` object is used as it is.
@@ -48,11 +49,12 @@ def subject(
     With ``short``, the options that its declaration names for this purpose shorten its schedule, unless given.
 
     >>> subject("dp-se", epsilon=1.0, horizon=8, short=True).note
-    '; scale 1e-06, which shortens its schedule'
+    '; epoch_factor 1e-06, which shortens its schedule'
     """
     if isinstance(policy, Policy):
-        if rewards_per_user is not None and rewards_per_user != policy.rewards_per_user:
-            raise InputError("policy", f"is an instance: set rewards_per_user where it is made, got {rewards_per_user}")
+        for name, asked in (("rewards_per_user", rewards_per_user), ("user_delta", user_delta)):
+            if asked is not None and asked != policy.settings.get(name):
+                raise InputError("policy", f"is an instance: set {name} where it is made, got {asked}")
         return Subject(policy, "")
     factory, given = lookup.find(policy), dict(options or {})
     about = getattr(factory, "traits", None)
@@ -66,6 +68,7 @@ def subject(
             epsilon=None if epsilon is None else real("epsilon", epsilon),
             horizon=horizon,
             rewards_per_user=rewards_per_user,
+            user_delta=user_delta,
             given={**given, **added},
         ),
     )
@@ -91,7 +94,11 @@ def users_fault(what: str, call: Callable[[], Result]) -> Result:
 
 
 def try_out(policy: Policy, rounds: int = FEW_ROUNDS) -> None:
-    """Play a policy for a few of these rounds on plain rewards and noise. A fault in its own code is one line."""
+    """Play a policy for a few of these rounds on plain rewards and noise. A fault in its own code is one line.
+
+    The agent gets the curator itself, and not ``OneByOne``: an agent that looks at more than releases shall be refuted,
+    and not fail here.
+    """
 
     def play() -> None:
         agent, curator = copy.deepcopy(policy.agent), copy.deepcopy(policy.curator)

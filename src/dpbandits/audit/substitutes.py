@@ -1,4 +1,4 @@
-"""A part whose methods call the verifier's own functions in the place of some others."""
+"""A part whose methods call the verifier's own functions in place of some others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["substituted"]
 
 
 def substituted(part: Any, functions: set[Any], stand_ins: Mapping[Any, Any]) -> Any:
-    """The same part, whose methods call ``stand_ins`` in the place of some functions; nothing else is changed.
+    """The same part, whose methods call ``stand_ins`` in place of some functions; nothing else is changed.
 
     ``functions`` are all that its methods can reach. Each is made again from the same code with other globals.
     """

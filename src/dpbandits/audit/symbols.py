@@ -161,7 +161,7 @@ class Num:
         if any(term[0] == PUBLIC for term in gone):
             raise Refused("a released number is taken away from itself: it may have become infinite")
         if gone and self is not other:
-            raise Refused("a private number is taken away from itself: floats leave a rest, which may tell what it was")
+            raise Refused("a private number is taken away from itself: the rounding error that is left may reveal it")
         const = self.const + sign * other.const
         if not terms:
             return const

@@ -33,7 +33,7 @@ from dpbandits.audit.verdict import (
 from dpbandits.audit.verify_response import verify_response
 from dpbandits.audit.watch import rest, watched
 from dpbandits.checks import at_least, known
-from dpbandits.curators.common import PerResponse
+from dpbandits.curators.common import Local, PerResponse
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
@@ -55,6 +55,7 @@ def verify(
     epsilon: float | str | None = None,
     options: Mapping[str, Any] | None = None,
     rewards_per_user: int | None = None,
+    user_delta: float | None = None,
     horizon: int | None = None,
     claim: float | None = None,
     delta: float | None = None,
@@ -73,7 +74,12 @@ def verify(
     ('proved', 'actions', 1.0, 1.0)
     """
     rounds = None if horizon is None else at_least("horizon", horizon, 2)
-    given: dict[str, Any] = {"epsilon": epsilon, "options": options, "rewards_per_user": rewards_per_user}
+    given: dict[str, Any] = {
+        "epsilon": epsilon,
+        "options": options,
+        "rewards_per_user": rewards_per_user,
+        "user_delta": user_delta,
+    }
     with watched():
         made = subject(policy, horizon=rounds or ROUNDS, **given).policy
         claim, delta = claim_of(made, claim, delta)
@@ -87,7 +93,7 @@ def verify(
         known("view", view, ("response",) if is_local else ("actions", "released"))
     if is_local:
         with watched():
-            verdict = verify_response(made, claim, delta)
+            verdict = _with_device(verify_response(made, claim, delta), made)
     else:
         with watched():
             verdict = _verify_central(made, rounds, claim, delta)
@@ -95,6 +101,14 @@ def verify(
             short = subject(policy, horizon=rounds or ROUNDS, **given, short=True)
             verdict = _with_actions(verdict, *short, rounds, required=view == "actions")
     return dataclasses.replace(verdict, settings=made.settings)
+
+
+def _with_device(verdict: Verdict, policy: Policy) -> Verdict:
+    """The verdict; where it is a refusal, its reason says which curator of a device can be audited instead."""
+    if verdict.verdict != REFUSED or not isinstance(policy.curator, Local):
+        return verdict
+    instead = f"{verdict.reason}; audit its device instead: dpbandits audit curator {policy.curator.mechanism} --exact"
+    return dataclasses.replace(verdict, reason=instead)
 
 
 def _other_promise(policy: Policy) -> str:
@@ -176,7 +190,7 @@ def _covered(found: Known) -> str:
         return ""
     rounds = max(proof.horizon for _, proof in found.proofs)
     fewer = [f"{proof.horizon:,} with {arms} arms" for arms, proof in found.proofs if proof.horizon < rounds]
-    each = "any number of stints of " if all(proof.stints for _, proof in found.proofs) else ""
+    each = "any number of stints (batches) of " if all(proof.stints for _, proof in found.proofs) else ""
     return f"for {each}up to {rounds:,} rounds" + (f" ({', '.join(fewer)})" if fewer else "")
 
 

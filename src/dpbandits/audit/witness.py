@@ -28,6 +28,7 @@ from dpbandits.audit.refusals import Refused, Used
 from dpbandits.audit.substitutes import substituted
 from dpbandits.audit.symbols import NOISE, Num, plain
 from dpbandits.audit.watch import beat
+from dpbandits.draws import WatchedGenerator
 from dpbandits.exact import SystemNoise
 from dpbandits.policies.policy import Policy
 from dpbandits.protocols import NO_LINE
@@ -41,6 +42,7 @@ TOLERANCE = 1e-7  # between numbers that are equal but for rounding
 MOST_EVENTS = 100_000
 MOST_PLAYED = 60_000  # rounds of one search
 SEED = 7
+CHOICE = "choice of an arm"  # what an event is about; other events are about a field, and no field has such a name
 
 
 class Event(NamedTuple):
@@ -142,17 +144,6 @@ class ChosenNoise(SymbolicNoise):
         raise Refused("plays are compared on Laplace noise, and the curator's noise is normal")
 
 
-class Chance:
-    """The agent's chance; ``asked`` says whether it used it."""
-
-    def __init__(self) -> None:
-        self.rng, self.asked = np.random.default_rng(SEED), False
-
-    def __getattr__(self, name: str) -> Any:
-        self.asked = True
-        return getattr(self.rng, name)
-
-
 class Stage:
     """A policy, ready to be played on chosen noise many times."""
 
@@ -170,7 +161,7 @@ class Stage:
     def play(self, rewards: Sequence[float], targets: Sequence[float], numbers: Sequence[float] | None = None) -> Play:
         """One play on these rewards, which shows these ``numbers``, or such as ``targets`` say."""
         self.played += len(rewards)
-        log, chance = Chosen(targets, numbers), Chance()
+        log, chance = Chosen(targets, numbers), WatchedGenerator(np.random.default_rng(SEED))
         tape, self.tape.log = self.tape, log
         curator, agent = symbolic(copy.deepcopy(self.curator), tape, free=True), copy.deepcopy(self.policy.agent)
         shown = {place: plain(cell) for place, cell in _public(curator)}
@@ -182,7 +173,7 @@ class Stage:
                 if not answer[1] >= 1:
                     raise Refused(f"act answers a stint of {answer[1]} rounds")
                 arm, left, line = int(answer[0]), int(answer[1]), float(answer[2])
-                log.events.append(Event(("arm", t), (arm, left, line), 0.0))
+                log.events.append(Event((CHOICE, t), (arm, left, line), 0.0))
                 if not 0 <= arm < self.policy.arms or left < 1:
                     raise Refused(f"act answers arm {arm} for {left} rounds")
             curator.add(arm, curator.respond(reward, 0.0, tape), 0.0, tape)
@@ -193,7 +184,7 @@ class Stage:
                 _show(curator, log, shown, t)
             elif line > NO_LINE and curator.mean(arm) <= line:
                 left = 0
-        return Play(log.events, log.numbers, log.certain, chance.asked)
+        return Play(log.events, log.numbers, log.certain, chance.used)
 
     def check_repeatable(self, rewards: list[float], other: list[float], first: Play, targets: Sequence[float]) -> None:
         """Refuse a policy whose plays cannot be repeated."""
@@ -255,14 +246,14 @@ def loss(one: Play, two: Play) -> Loss:
                 return Loss(0.0, "", noisy)  # rounding, or nearly nothing
         if one.chance or two.chance:
             return Loss(0.0, "", noisy)  # the agent's own chance may hide it
-        action = a.what == b.what and a.what[0] == "arm"
+        action = a.what == b.what and a.what[0] == CHOICE
         return Loss(math.inf, f"{_text(a)} against {_text(b)}, and no noise hides it", noisy, action)
     return Loss(total, f"the {noisy} noisy numbers that are shown, at a point in their tails", noisy)
 
 
 def _text(event: Event) -> str:
     name, *place = event.what
-    if name == "arm":
+    if name == CHOICE:
         return f"in round {place[0] + 1} arm {event.value[0]} for {event.value[1]} rounds"
     at = f"{name}[{place[0]}] after round {place[1] + 1}" if place else str(name)
     return at if event.value is None else f"{at} = {event.value}"
@@ -336,7 +327,7 @@ def _same(one: Play, two: Play) -> bool:
 
 def _arms(first: Play, rounds: int) -> Iterator[int]:
     """The arm of each round."""
-    starts = {event.what[1]: event.value[0] for event in first.events if event.what[0] == "arm"}
+    starts = {event.what[1]: event.value[0] for event in first.events if event.what[0] == CHOICE}
     arm = 0
     for t in range(rounds):
         arm = starts.get(t, arm)

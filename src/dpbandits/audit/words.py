@@ -366,7 +366,7 @@ def _decimals(one: Threshold) -> Iterator[Decimal]:
 
 
 def _logit(one: Threshold) -> tuple[Decimal, Decimal]:
-    """log(1/p - 1): what randomised response loses that lies with probability p, and a bit that is 1 with it."""
+    """log(1/p - 1): the privacy loss of randomised response that lies with probability p."""
     with localcontext() as context:
         context.prec = PRECISION
         low, high = _decimals(one)
@@ -374,7 +374,7 @@ def _logit(one: Threshold) -> tuple[Decimal, Decimal]:
 
 
 def _minus_log(one: Threshold) -> tuple[Decimal, Decimal]:
-    """-log p: what one step of a tail loses that goes on with probability p."""
+    """-log p: the privacy loss of one step of a tail that continues with probability p."""
     with localcontext() as context:
         context.prec = PRECISION
         low, high = _decimals(one)

@@ -61,7 +61,7 @@ def _win_map(scores: Scores, folder: Path, caption: str) -> list[Path]:
     ax.tick_params(length=0, labelsize=9, labelbottom=False, labeltop=True)
     ax.grid(False)
     ax.spines[:].set_visible(False)
-    figure.suptitle(f"{scores.track.title}: who loses least in {scores.horizon:,} rounds", fontsize=10)
+    figure.suptitle(f"{scores.track.title}\nwho loses least in {scores.horizon:,} rounds", fontsize=10)
     figure.supxlabel(
         f"Policy and mean regret. Pale, +n: two standard errors do not tell it from n others.\n{caption}",
         fontsize=7,
@@ -102,7 +102,7 @@ def _tails(tails: Scores, folder: Path, caption: str) -> list[Path]:
     style: dict[str, Any] = {"frameon": False, "fontsize": 7, "ncols": 4, "title": note, "title_fontsize": 7}
     figure.legend(handles, labels, loc="outside lower center", columnspacing=1, **style)
     runs = max(entry.runs for here in parts.values() for entry in here)
-    figure.suptitle(f"{tails.track.title}: how badly up to {runs:,} runs go", fontsize=10)
+    figure.suptitle(f"{tails.track.title}\nhow badly up to {runs:,} runs go", fontsize=10)
     return save_figure(figure, folder / f"tails-{tails.track.name}")
 
 

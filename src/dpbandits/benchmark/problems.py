@@ -28,7 +28,7 @@ __all__ = [
     "Track",
 ]
 
-SET_VERSION = 2
+SET_VERSION = 3
 SEED = 2025
 CHECKPOINTS = (10**4, 10**5, 10**6)
 TAIL_HORIZON = 10**4  # of the many runs in which rare disasters are looked for
@@ -66,7 +66,7 @@ PROBLEMS = (
     Challenge("sure", "1,0.99,0.98", "a best arm that always pays, and close rivals: the hardest for tails"),
     Challenge("fifty", "bernoulli(0.75)+25*bernoulli(0.6)+24*bernoulli(0.4)", "50 arms"),
     Challenge("clicks", "bernoulli(0.036)+4*bernoulli(0.03)", "click rates of 3 %"),
-    Challenge("rare", "bernoulli(0.003)+9*bernoulli(0.002)", "click rates of a few per mille"),
+    Challenge("rare", "bernoulli(0.003)+9*bernoulli(0.002)", "click rates of 0.2 to 0.3 %"),
     Challenge(
         "revenue",
         "choice(0,0,0,0,30)+choice(0,0,0,0,0,0,0,0,0,50)+choice(0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,100)",
@@ -81,6 +81,12 @@ UNBOUNDED = (
     Challenge("normal", "@ren2020-gaussian", "Ren et al. 2020: 20 arms, normal rewards of variance 1", (-3.0, 4.0)),
     Challenge("small", "normal(0.1,0.1)+4*normal(0.05,0.1)", "rewards far smaller than 1", (-0.5, 0.5)),
     Challenge("large", "normal(12,4)+4*normal(10,4)", "rewards far larger than 1", (0.0, 32.0)),
+    Challenge(
+        "apart",
+        "normal(2.2,0.5)+normal(0.4,0.5)",
+        "two arms far apart: the logistic function takes their means to 0.9 and 0.6, those of the problem two",
+        (-1.5, 4.0),
+    ),
 )
 
 #: Options under which a policy is played once more, beside those of its trait ``practical``: a choice of this set.
@@ -89,7 +95,7 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (("dp-ucb-int", {"cover_noise
 
 @dataclass(frozen=True)
 class Track:
-    """Policies that keep the same kind of promise, and what they are compared at."""
+    """Policies that keep the same kind of promise and meet in every cell, and what they are compared at."""
 
     name: str
     title: str
@@ -98,8 +104,7 @@ class Track:
     levels: tuple[str, ...] = ()
     tails: tuple[tuple[str, PrivacySetting], ...] = ()  # the cells that are played so often that rare disasters show
     problems: tuple[Challenge, ...] = PROBLEMS
-    tail_share: float = 1.0  # of the scale's runs for tails
-    slow_share: float = 1.0  # of these, for policies that work on every arm in every round
+    slow_share: float = 1.0  # of the runs for tails, for policies that work on every arm in every round
     any_size: bool = False  # whether rewards may lie outside [0, 1]; policies that do not allow it clip them
 
     @property
@@ -134,13 +139,20 @@ TRACKS = (
     ),
     Track(
         "any-size",
-        "Local privacy, rewards of any size",
+        "Local privacy, rewards of any size, one epsilon for all",
         "local",
         epsilons=(1.0, 4.0),
-        levels=(FIVE_LEVELS,),
-        tails=(("large", 4.0), ("large", FIVE_LEVELS)),
+        tails=(("apart", 1.0),),
         problems=UNBOUNDED,
-        tail_share=0.1,  # many policies, and noise of its own for every round
+        any_size=True,
+    ),
+    Track(
+        "any-size-levels",
+        "Local privacy, rewards of any size, a level for each user",
+        "local",
+        levels=(FIVE_LEVELS,),
+        tails=(("apart", FIVE_LEVELS),),
+        problems=UNBOUNDED,
         any_size=True,
     ),
     Track("none", "Without privacy", "none", tails=(("two", None),)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,13 +28,13 @@ from dpbandits.benchmark.problems import (
     Scale,
     Track,
 )
-from dpbandits.benchmark.scores import Scores, scored
+from dpbandits.benchmark.scores import Scores, in_words, scored
 from dpbandits.checks import known
 from dpbandits.errors import InputError
 from dpbandits.experiments import output
 from dpbandits.experiments.cells import Cell
-from dpbandits.experiments.engines import engine
-from dpbandits.experiments.report import versions
+from dpbandits.experiments.engines import Engine, engine
+from dpbandits.experiments.report import Section, versions
 from dpbandits.experiments.results import Results
 from dpbandits.experiments.work import Watch, fill, traces
 from dpbandits.policies import lookup
@@ -42,6 +43,9 @@ from dpbandits.simulation import Trace
 __all__ = ["benchmark", "benchmark_document"]
 
 JSON, PAGE = "benchmark.json", "benchmark.md"
+
+#: Facts that the report does not begin with: the command names what was added, and the page how long it took.
+NOT_IN_HEAD = ("added", "in_one_call", "workers", "processor_seconds")
 
 Key = tuple[str, str, PrivacySetting]
 
@@ -63,23 +67,16 @@ def benchmark(
     ``add`` are policies of your own, a name or ``module:function``; each joins the track of its promise. Runs that
     ``out`` already holds are not simulated again.
     """
-    chosen = [track for track in TRACKS if not tracks or track.name in tracks]
-    for name in tracks:
-        known("track", name, [track.name for track in TRACKS])
-    size = SCALES[known("scale", scale, SCALES)]
-    joined = [lookup.find(policy) for policy in add]
-    for factory in joined:
-        lookup.traits(factory)  # refuses what is none, before anything is played
+    chosen, size, joined = _chosen(tracks), SCALES[known("scale", scale, SCALES)], _joined(add)
     settings = {"command": "benchmark", "set": SET_VERSION, "scale": scale, "seed": SEED, "version": __version__}
     cells = {track.name: dict(_cells(track, size, joined)) for track in chosen}
     rare = {track.name: dict(_tail_cells(track, size, joined)) for track in chosen}
-    if joined and not any(key[0] == lookup.written(factory) for factory in joined for c in cells.values() for key in c):
-        raise InputError("add", f": {lookup.written(joined[0])} fits none of the tracks that are played")
-    folder, started = Path(out), time.perf_counter()
+    _refuse_unplayed(joined, cells)
+    folder, started = Path(out), (time.perf_counter(), time.process_time())
     with engine(cluster, workers) as where, output.open_folder(folder, settings, fresh=fresh) as results:
-        fill(
-            [cell for both in (cells, rare) for each in both.values() for cell in each.values()], results, where, watch
-        )
+        asked = [cell for both in (cells, rare) for each in both.values() for cell in each.values()]
+        in_one_call = not any(results.done(cell.key) for cell in asked)
+        fill(asked, results, where, watch)
         played = {name: _played(each, results) for name, each in cells.items()}
         often = {name: _played(each, results) for name, each in rare.items()}
     found = [
@@ -91,25 +88,59 @@ def benchmark(
     tails = [scored(track, often[track.name], track.problems, TAIL_HORIZON) for track in chosen]
     if answered is not None:
         answered(found)
-    _write(folder, found, tails, scale, started)
+    sections = _drawn(folder, found, tails, scale)
+    facts = {
+        "command": _command(scale, tracks, joined),
+        "added": [lookup.written(factory) for factory in joined],
+        "scale": scale,
+        "seed": SEED,
+        "set": SET_VERSION,
+        **versions(),
+        "in_one_call": in_one_call,
+        **_spent(started, where),
+    }
+    _write(folder, found, tails, sections, facts)
     return found
 
 
-def _write(folder: Path, found: list[Scores], tails: list[Scores], scale: str, started: float) -> None:
-    """The report, the page and the JSON document."""
-    facts: dict[str, Any] = {"scale": scale, "seed": SEED, "set": SET_VERSION, **versions()}
-    size = SCALES[scale]
-    sections = [section([s for s in found if s.track is tail.track], tail, size) for tail in tails]
+def _command(scale: str, tracks: Sequence[str], joined: Sequence[lookup.Factory]) -> str:
+    """The command that plays the same."""
+    asked = [["--track", track] for track in tracks] + [["--add", lookup.written(factory)] for factory in joined]
+    return shlex.join(["dpbandits", "benchmark", "--scale", scale, *(word for words in asked for word in words)])
+
+
+def _spent(started: tuple[float, float], where: Engine) -> dict[str, Any]:
+    """The time until now; that of processors only where all work is done in this process."""
+    seconds, busy = time.perf_counter() - started[0], time.process_time() - started[1]
+    return {
+        "seconds": round(seconds, 1),
+        "workers": where.workers,
+        "processor_seconds": round(busy, 1) if where.backend == "threading" else None,
+    }
+
+
+def _drawn(folder: Path, found: list[Scores], tails: list[Scores], scale: str) -> list[Section]:
+    """The sections of the report, with their figures and pictures in the folder."""
+    sections = [section([s for s in found if s.track is tail.track], tail, SCALES[scale]) for tail in tails]
     caption = f"benchmark set {SET_VERSION}, scale {scale}, seed {SEED}"
     for each, tail in zip(sections, tails, strict=True):
         output.write_section(folder, each, {}, caption)
         last = [scores for scores in found if scores.track is tail.track][-1]
-        draw_benchmark(last, tail, each.panels, folder / "figures" / "benchmark", caption)
-    record = benchmark_document(found, tails, facts)
-    facts["seconds"] = round(time.perf_counter() - started, 1)
-    (folder / JSON).write_text(json.dumps(record, indent=1, allow_nan=False), encoding="utf-8")
-    (folder / PAGE).write_text(markdown(found, tails, facts, size, "figures/benchmark"), encoding="utf-8")
-    output.write_report(folder, "Benchmark of private bandit policies", sections, facts)
+        drawn = draw_benchmark(last, tail, each.panels, folder / "figures" / "benchmark", caption)
+        output.remember(folder, drawn)
+    return sections
+
+
+def _write(
+    folder: Path, found: list[Scores], tails: list[Scores], sections: list[Section], facts: dict[str, Any]
+) -> None:
+    """The report, the page and the JSON document."""
+    document = benchmark_document(found, tails, facts)
+    (folder / JSON).write_text(json.dumps(document, indent=1, allow_nan=False), encoding="utf-8")
+    text = markdown(found, tails, facts, SCALES[facts["scale"]], "figures/benchmark")
+    (folder / PAGE).write_text(text, encoding="utf-8")
+    head = {name: value for name, value in facts.items() if name not in NOT_IN_HEAD}
+    output.write_report(folder, "Benchmark of private bandit policies", sections, head)
 
 
 def benchmark_document(found: Sequence[Scores], tails: Sequence[Scores], facts: dict[str, Any]) -> dict[str, Any]:
@@ -143,13 +174,34 @@ def benchmark_document(found: Sequence[Scores], tails: Sequence[Scores], facts: 
 
 
 def _finite(record: dict[str, Any]) -> dict[str, Any]:
-    """Null in the place of NaN, as JSON asks."""
+    """Null in place of NaN, as JSON asks."""
     return {name: None if isinstance(value, float) and value != value else value for name, value in record.items()}
 
 
 def _played(cells: Mapping[Key, Cell], results: Results) -> dict[Key, Trace]:
     """The traces of cells whose runs are all there."""
     return dict(zip(cells, traces({str(key): cell for key, cell in cells.items()}, results).values(), strict=True))
+
+
+def _chosen(names: Sequence[str]) -> list[Track]:
+    """The tracks of these names; all of them where none is named."""
+    for name in names:
+        known("track", name, [track.name for track in TRACKS])
+    return [track for track in TRACKS if not names or track.name in names]
+
+
+def _joined(add: Sequence[str | lookup.Factory]) -> list[lookup.Factory]:
+    """A user's own policies. What is not a policy is refused here, before anything is played."""
+    joined = [lookup.find(policy) for policy in add]
+    for factory in joined:
+        lookup.traits(factory)
+    return joined
+
+
+def _refuse_unplayed(joined: Sequence[lookup.Factory], cells: Mapping[str, Mapping[Key, Cell]]) -> None:
+    """Refuse a user's own policies where no track plays any of them."""
+    if joined and not any(key[0] == lookup.written(factory) for factory in joined for c in cells.values() for key in c):
+        raise InputError("add", f": {lookup.written(joined[0])} fits none of the tracks that are played")
 
 
 def _cells(track: Track, size: Scale, joined: Sequence[lookup.Factory]) -> Iterator[tuple[Key, Cell]]:
@@ -169,8 +221,7 @@ def _tail_cells(track: Track, size: Scale, joined: Sequence[lookup.Factory]) -> 
     """Every policy of the track in its cells for tails: many runs of few rounds."""
     named = {problem.name: problem for problem in track.problems}
     for name, factory, options in _contestants(track, joined):
-        share = track.tail_share * (track.slow_share if lookup.traits(factory).slow else 1.0)
-        runs = math.ceil(size.tail_runs * share)
+        runs = math.ceil(size.tail_runs * (track.slow_share if lookup.traits(factory).slow else 1.0))
         for problem, setting in track.tails:
             cell = _cell(factory, options, named[problem], setting, runs, [TAIL_HORIZON])
             if cell is not None:
@@ -187,12 +238,7 @@ def _contestants(
             name = lookup.written(factory)
             more = [dict(lookup.traits(factory).practical), *(options for other, options in VARIANTS if other == name)]
             for options in [{}, *filter(None, more)]:
-                said = ", ".join(f"{option}={_text(value)}" for option, value in options.items())
-                yield f"{name} ({said})" if said else name, factory, options
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
+                yield f"{name} ({in_words(options)})" if options else name, factory, options
 
 
 def _belongs(factory: lookup.Factory, track: Track) -> bool:

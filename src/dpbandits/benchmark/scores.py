@@ -12,10 +12,12 @@ from dpbandits.benchmark.problems import SEED, Challenge, PrivacySetting, Track
 from dpbandits.bounds import Problem as Bounded
 from dpbandits.bounds import applicable
 from dpbandits.errors import InputError
+from dpbandits.policies import lookup
+from dpbandits.policies.policy import Policy
 from dpbandits.simulation import Trace
 from dpbandits.types import Floats
 
-__all__ = ["CellScore", "PolicyScore", "Scores", "best_lower", "scored"]
+__all__ = ["CellScore", "PolicyScore", "Scores", "best_lower", "in_words", "scored"]
 
 RESAMPLED = 2000  # draws of the bootstrap over cells
 TAIL = 10.0  # a run that loses this many times the median is a disaster
@@ -41,6 +43,15 @@ class CellScore(NamedTuple):
     seconds: float  # of one run to its last checkpoint
     lower: float | None  # the best lower bound on any policy of the track
     to_best: float  # mean regret over that of the best policy here
+    made: Policy  # what was played
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The options that are not the policy's defaults."""
+        known, settings = lookup.options(self.made.factory), self.made.settings
+        return {
+            name: settings[name] for name, own in known.items() if name in settings and settings[name] != own.default
+        }
 
     @property
     def to_lower(self) -> float | None:
@@ -48,8 +59,15 @@ class CellScore(NamedTuple):
         return None if not self.lower else self.mean / self.lower
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {**self._asdict(), "to_lower": self.to_lower}
+        """JSON-ready, with all settings of the policy, and what it promises."""
+        record = {**self._asdict(), "to_lower": self.to_lower}
+        del record["made"]
+        promise = self.made.guarantee.to_json()
+        return {
+            **record,
+            "options": {name: _plain(value) for name, value in self.made.settings.items()},
+            "guarantee": {name: promise[name] for name in ("epsilon", "delta")},
+        }
 
 
 class PolicyScore(NamedTuple):
@@ -156,6 +174,7 @@ def scored(
                 trace.seconds / trace.runs,
                 lower[problem, setting],
                 mean / max(best[problem, setting], 1e-9),
+                trace.simulation.policy,
             )
         )
     return Scores(track, horizon, entries, _summed(entries, best))
@@ -198,6 +217,27 @@ def _summed(entries: Sequence[CellScore], best: Mapping[tuple[str, PrivacySettin
             )
         )
     return sorted(scores, key=lambda score: score.to_best)
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON has it; as text where it has no such value."""
+    number = isinstance(value, float) and np.isfinite(value)
+    return value if number or value is None or isinstance(value, str | bool | int) else str(value)
+
+
+def in_words(options: Mapping[str, Any]) -> str:
+    """Options as they are written after the name of a policy.
+
+    >>> in_words({"alpha": 1.0, "cover_noise": True, "schedule": "exact"})
+    'alpha=1, cover_noise=true, schedule=exact'
+    """
+    return ", ".join(f"{name}={_text(value)}" for name, value in options.items())
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 def _geometric(values: Floats) -> float:

@@ -16,7 +16,7 @@ from dpbandits.types import Floats
 __all__ = ["CONSISTENT", "UNIT", "Bound", "Curve", "DoesNotHold", "LongRun", "Theorem", "theorem"]
 
 Kind = Literal["lower", "upper"]
-Form = Literal["printed", "corrected"]
+Form = Literal["printed", "corrected", "proved"]  # "proved": ours, on a page of this package
 Trust = Literal["any", "local", "central"]
 ProblemScope = Literal["this problem", "some problem", "every problem"]
 Curve = Callable[[float], float]

@@ -57,7 +57,7 @@ def evaluate(problem: Problem | LinearProblem, options: Mapping[str, Any] | None
 
     >>> bounds = evaluate(Problem.gaussian([0.9, 0.6], 1000, epsilon=1.0))
     >>> next(bound.holds for bound in bounds if bound.name == "adap-ucb")
-    'does not apply: rewards must lie in [0, 1], and are gaussian'
+    'does not apply: rewards must lie in [0, 1], and are normal'
     """
     if not isinstance(problem, Problem | LinearProblem):
         raise InputError("problem", f"must be a Problem or a LinearProblem, got {problem!r:.80}")

@@ -69,7 +69,7 @@ def dp_minimax_lower_printed(problem: Problem) -> Curve:
     >>> round(dp_minimax_lower_printed(Problem.gaussian([0.5] * 101, 100, epsilon=0.001)).value, 1)
     763.4
     """
-    problem.need("gaussian")
+    problem.need("normal")
     if problem.sd != 1.0:
         raise DoesNotHold(f"the standard deviation must be 1, and is {problem.sd:g}")
     epsilon, others = problem.one_epsilon(), problem.arms - 1

@@ -11,6 +11,7 @@ from dpbandits.bounds.bound import UNIT, Curve, DoesNotHold, theorem
 from dpbandits.bounds.problem import Problem
 from dpbandits.checks import known
 from dpbandits.numerics import positive_log
+from dpbandits.policies.dp_ucb_int import DELTA
 from dpbandits.privacy.interval_accounting import exact_interval
 from dpbandits.privacy.release_points import EXACT, SCHEDULES, interval_rate, next_release
 
@@ -20,9 +21,9 @@ TOSSOU = "Tossou & Dimitrakakis 2016"
 CONSTANT = 1.0 + 2.0 * math.pi**2 / 3.0  # the constant term of Theorem 3.2, for each unit of gap
 CONSTANT_ZETA = 1.0 + 4.0 * float(zeta(1.5))  # the same for Theorems 3.3 and 3.5
 REFUTED_3_5 = (
-    "on two arms, 0.9 and 0.6, at epsilon 1 with the y-rule, the mean regret after 10^6 rounds is above it, and with "
-    "v = 1.5 many times above it: docs/papers/tossou2016.md has the numbers, which `dpbandits reproduce tossou2016` "
-    "measures"
+    "on two arms, 0.9 and 0.6, at epsilon 1 with the y-rule, the mean regret after 10^6 rounds is above the claimed "
+    "bound, and with v = 1.5 many times above it: docs/papers/tossou2016.md has the numbers, which "
+    "`dpbandits reproduce tossou2016` measures"
 )
 UNPROVEN_3_3 = (
     "not proven: the proof takes trees of depth log n, but every sum has one of depth log t; and it requires of the "
@@ -168,7 +169,7 @@ def _theorem_3_3(problem: Problem, epsilon: float) -> Curve:
     "locks it out in rare runs, and the expected regret grows almost linearly",
     refuted=REFUTED_3_5,
 )
-def dp_ucb_int(problem: Problem, delta: float = math.exp(-10), v: float = 1.1, schedule: str = "y") -> Curve:
+def dp_ucb_int(problem: Problem, delta: float = DELTA, v: float = 1.1, schedule: str = "y") -> Curve:
     """sum gap (f_0 + 8 log t / gap^2 + 1 + 4 zeta(1.5)), with f_0 the first interval of the schedule.
 
     The paper claims it, and simulations refute it, so it is not a bound, and has no value.

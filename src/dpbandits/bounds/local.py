@@ -12,6 +12,7 @@ from dpbandits.bounds.divergences import kl_across
 from dpbandits.bounds.levels import response_cost
 from dpbandits.bounds.problem import Problem
 from dpbandits.curators import LocalBernoulli
+from dpbandits.environments.distributions import Normal
 from dpbandits.mechanisms import attenuation, response_probability
 from dpbandits.numerics import positive_log
 from dpbandits.policies import lookup
@@ -37,6 +38,7 @@ __all__ = [
     "ldp_ucb_ls_slope",
     "ldp_ucb_ls_sub_gaussian",
     "need_normal",
+    "sigmoid_bit_rate",
     "sigmoid_slope",
 ]
 
@@ -46,6 +48,8 @@ NORMAL = (
 )
 #: The constant terms of Theorems 4 and 6, for each unit of gap.
 CONSTANT_L, CONSTANT_B = 1.0 + 2.0 * math.pi**2 / 3.0, 1.0 + math.pi**2 / 3.0
+
+LEAST_GAP_OF_BITS = 1e-12  # a smaller difference of two integrals is mostly rounding
 
 #: c_s of Lemma 7: lower bounds on the least slope of E[sigmoid(m + Z)] in m over [0, 1].
 #: The first is for any sub-Gaussian Z, the second for normal Z.
@@ -146,6 +150,24 @@ def bit_rate(problem: Problem) -> float:
     )
 
 
+def sigmoid_bit_rate(problem: Problem) -> float:
+    """``bit_rate`` for normal rewards that pass through the logistic function first; gaps are those of the rewards.
+
+    >>> round(sigmoid_bit_rate(Problem.gaussian([0.9, 0.6], 10**6, epsilon=0.5)), 1)
+    767.2
+    """
+    problem.need("normal")
+    epsilon = problem.one_epsilon()
+    through = [Normal(mean, problem.sd).sigmoid_mean() for mean in problem.means]
+    rate, slope, best = 0.0, attenuation(epsilon), max(through)
+    for arm, gap in zip(problem.worse, problem.gaps, strict=True):
+        off = slope * (best - through[arm])
+        if off < LEAST_GAP_OF_BITS:
+            raise DoesNotHold(f"the means of two arms' bits must differ by {LEAST_GAP_OF_BITS:g} to be told apart here")
+        rate += gap / kl_across(response_probability(through[arm], epsilon), off)
+    return rate
+
+
 @theorem(Problem, "upper", f"{REN}, Theorem 4", UNIT, policies=("ldp-ucb-l",), trust="local")
 def ldp_ucb_l(problem: Problem) -> Curve:
     """sum 8 (1 + 4/epsilon)^2 / gap * log T + (1 + 2 pi^2/3) gap.
@@ -221,7 +243,7 @@ def ldp_ucb_ls_sub_gaussian(problem: Problem) -> Curve:
     """Theorem 4 divided by c_s^2, with c_s = 0.0765/e.
 
     >>> ldp_ucb_ls_sub_gaussian(Problem.bernoulli([0.9, 0.6], 1000, epsilon=2.0)).holds
-    'does not apply: rewards must be gaussian, and are bernoulli'
+    'does not apply: rewards must be normal, and are bernoulli'
     """
     return through_sigmoid(problem, "laplace", CONSTANT_L, SUB_GAUSSIAN_SLOPE)
 
@@ -359,7 +381,7 @@ def free_bound(problem: Problem, cost: float, constant: float) -> Curve:
 
 def need_normal(problem: Problem) -> None:
     """Raise DoesNotHold if the conditions of Lemma 7 fail."""
-    problem.need("gaussian")
+    problem.need("normal")
     if problem.sd > 1:
         raise DoesNotHold(f"the standard deviation must be at most 1, and is {problem.sd:g}")
     if min(problem.means) < 0 or problem.best > 1:

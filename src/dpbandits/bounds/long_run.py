@@ -8,17 +8,27 @@ from __future__ import annotations
 
 from dpbandits.bounds.bound import Curve, DoesNotHold, LongRun, theorem
 from dpbandits.bounds.central import private_rate
-from dpbandits.bounds.local import bit_rate
+from dpbandits.bounds.local import bit_rate, sigmoid_bit_rate
 from dpbandits.bounds.problem import Problem
 from dpbandits.curators.likelihood import HIGH, LOW
 
-__all__ = ["dp_glr_imed", "dp_imed", "dp_klucb", "ldp_imed_b", "ldp_klucb_b", "ldp_ts_b"]
+__all__ = [
+    "dp_glr_imed",
+    "dp_imed",
+    "dp_klucb",
+    "ldp_bits_of_normal",
+    "ldp_imed_b",
+    "ldp_klucb_b",
+    "ldp_ts_b",
+    "ldp_ts_bs",
+]
 
 AZIZE = "Azize, Wu, Honda, Orabona, Ito & Basu 2025"
 GAJANE = "Gajane, Urvoy & Kaufmann 2018"
 LIMIT = "as T -> infinity; not a bound at a finite horizon"
 IN_THE_LIMIT = f"rewards in [0, 1]; {LIMIT}"
 BITS = f"rewards in [0, 1] that reach the policy through Convert-to-Bernoulli; {LIMIT}"
+NORMAL_BITS = f"normal rewards with the same standard deviation on every arm; {LIMIT}"
 BATCHES = (
     "the paper's proof was not available, and its batch lengths may differ; ours is Theorem 3 of "
     "docs/papers/strongest.md, for any first batch"
@@ -60,6 +70,7 @@ def dp_imed(problem: Problem, ratio: float = 2.0) -> Curve:
     "upper",
     "ours, docs/papers/strongest.md, Theorem 3",
     f"rewards in [0, 1], means from 1e-9 to 1 - 1e-9; any correction and any first batch; {LIMIT}",
+    form="proved",
     policies=("dp-glr-imed",),
     trust="central",
 )
@@ -133,10 +144,52 @@ def ldp_ts_b(problem: Problem) -> Curve:
     >>> ldp_ts_b(Problem.bernoulli([0.9, 0.9, 0.6], 1000, epsilon=0.5)).holds
     'does not apply: there must be one best arm, and there are 2'
     """
+    _need_one_best(problem)
+    return LongRun(bit_rate(problem))
+
+
+@theorem(
+    Problem,
+    "upper",
+    "ours, docs/papers/strongest.md, Theorem 3",
+    f"any correction k; {NORMAL_BITS}",
+    form="proved",
+    policies=("ldp-klucb-bs", "ldp-imed-bs"),
+    trust="local",
+)
+def ldp_bits_of_normal(problem: Problem) -> Curve:
+    """sum gap / kl(response mean, best response mean) * log T, of responses to the logistic function of the reward.
+
+    >>> round(ldp_bits_of_normal(Problem.gaussian([0.9, 0.6], 1000, epsilon=0.5)).rate, 1)
+    767.2
+    """
+    return LongRun(sigmoid_bit_rate(problem))
+
+
+@theorem(
+    Problem,
+    "upper",
+    f"Kaufmann, Korda & Munos 2012, Theorem 1, on randomised responses ({GAJANE})",
+    f"one best arm; {NORMAL_BITS}",
+    policies=("ldp-ts-bs",),
+    trust="local",
+    note="the proof was not available to us",
+    checked=False,
+)
+def ldp_ts_bs(problem: Problem) -> Curve:
+    """sum gap / kl(response mean, best response mean) * log T, of responses to the logistic function of the reward.
+
+    >>> round(ldp_ts_bs(Problem.gaussian([0.9, 0.6], 1000, epsilon=0.5)).rate, 1)
+    767.2
+    """
+    _need_one_best(problem)
+    return LongRun(sigmoid_bit_rate(problem))
+
+
+def _need_one_best(problem: Problem) -> None:
     best = problem.means.count(problem.best)
     if best > 1:
         raise DoesNotHold(f"there must be one best arm, and there are {best}")
-    return LongRun(bit_rate(problem))
 
 
 def _batched(problem: Problem, ratio: float) -> Curve:

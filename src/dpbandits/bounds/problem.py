@@ -30,7 +30,7 @@ class Problem:
     horizon: int
     epsilon: float | None = None
     levels: AnyLevels | None = None
-    family: Literal["bernoulli", "gaussian", "bounded"] = "bernoulli"
+    family: Literal["bernoulli", "normal", "bounded"] = "bernoulli"
     sd: float = 1.0  # of normal rewards
     laws: tuple[RewardLaw, ...] = ()  # of bounded rewards
     from_log: bool = False  # whether the means follow from a user's log
@@ -46,7 +46,7 @@ class Problem:
         if len(self.laws) != (self.arms if self.family == "bounded" else 0):
             raise InputError("laws", f"must be one for each arm of bounded rewards, got {len(self.laws)}")
         for mean in self.means:
-            if self.family != "gaussian" and not 0 <= mean <= 1:
+            if self.family != "normal" and not 0 <= mean <= 1:
                 raise InputError("means", f"must lie in [0, 1], got {mean}")
 
     @classmethod
@@ -64,7 +64,7 @@ class Problem:
         With a ``reward_range``, rewards are mapped from this range to [0, 1]. No reward may lie outside the range.
 
         >>> Problem.on(Arms.of("0.9,0.6"), 1000).family, Problem.on(Arms.of("normal(1,1)+normal(2,1)"), 1000).family
-        ('bernoulli', 'gaussian')
+        ('bernoulli', 'normal')
         >>> mixed = Problem.on(Arms.of("beta(4,1)+choice(0.4,1)"), 1e3, levels=Levels.of([0, 1]))
         >>> mixed.family, [round(mean, 3) for mean in mixed.means], mixed.levels.accepted(1.0)
         ('bounded', [0.8, 0.7], 0.5)
@@ -111,7 +111,7 @@ class Problem:
         levels: AnyLevels | None = None,
     ) -> Problem:
         """Normal rewards with a common, known standard deviation."""
-        return cls(tuple(map(float, means)), horizon, epsilon, levels, "gaussian", sd)
+        return cls(tuple(map(float, means)), horizon, epsilon, levels, "normal", sd)
 
     @classmethod
     def bounded(
@@ -142,7 +142,7 @@ class Problem:
 
     def kl_gap(self, arm: int) -> float:
         """d_inf: the least KL divergence from the arm's law to one of its family with a mean above the best."""
-        if self.family == "gaussian":
+        if self.family == "normal":
             return gaussian_d_inf(self.best - self.means[arm], self.sd)
         if self.family == "bounded":
             return d_inf(self.laws[arm], self.best)
@@ -150,7 +150,7 @@ class Problem:
 
     def tv_gap(self, arm: int) -> float:
         """t_inf: the same in total variation."""
-        if self.family == "gaussian":
+        if self.family == "normal":
             return gaussian_t_inf(self.best - self.means[arm], self.sd)
         law = RewardLaw.bernoulli(self.means[arm]) if self.family == "bernoulli" else self.laws[arm]
         return t_inf(law, self.best)
@@ -188,12 +188,12 @@ class Problem:
 
     def need_unit_rewards(self) -> None:
         """Raise DoesNotHold if rewards may lie outside [0, 1]."""
-        if self.family == "gaussian":
-            raise DoesNotHold("rewards must lie in [0, 1], and are gaussian")
+        if self.family == "normal":
+            raise DoesNotHold("rewards must lie in [0, 1], and are normal")
 
     def need_room(self) -> None:
         """Raise DoesNotHold if no arm could have a larger mean than the best one."""
-        if self.family != "gaussian" and self.best >= 1.0:
+        if self.family != "normal" and self.best >= 1.0:
             raise DoesNotHold(f"the best mean must be below 1, and is {self.best:g}")
 
 

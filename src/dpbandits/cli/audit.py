@@ -46,7 +46,7 @@ def audit() -> None:
     \b
     audit policy NAME       a policy of the package
     audit curator NAME      a curator of one reward
-    audit MODULE:FUNCTION   your own: a function that makes a policy (it takes arms), or a curator with respond(reward)
+    audit MODULE:FUNCTION   your own: a function that makes a policy, or a curator with respond(reward)
 
     Exit status 0: proved, vacuous, or not refuted. 1: violated, with a witness. 2: refused, with the reason.
     """
@@ -62,6 +62,11 @@ def _shared_options() -> list[click.Parameter]:
             ["--rewards-per-user"],
             type=Number(),
             help="The most rewards that a user gives: the promise is then for the whole user.",
+        ),
+        click.Option(
+            ["--user-delta"],
+            type=Number(),
+            help="Local policies: a user's responses together are (epsilon, this delta)-private.",
         ),
         click.Option(
             ["--claim"],
@@ -120,6 +125,7 @@ def curator(name: str, **given: Any) -> None:
         "option": given["options"],
         "horizon": given["horizon"],
         "rewards_per_user": given["rewards_per_user"],
+        "user_delta": given["user_delta"],
     }
     for parameter, value in of_policies.items():
         if value not in (None, ()):
@@ -135,22 +141,25 @@ def curator(name: str, **given: Any) -> None:
 
 def _own(target: str) -> Callable[..., None]:
     def command(**given: Any) -> None:
-        from dpbandits.audit import own_curator, watch
+        from dpbandits.audit import own_subject, watch
+        from dpbandits.audit.attack import HORIZON
         from dpbandits.audit.subjects import users_fault
+        from dpbandits.audit.targets import Responder
         from dpbandits.policies import lookup
 
         _stop_at_need()
         with watch.watched():
-            function = lookup.own(target)
-        if users_fault("cannot be made", lambda: lookup.takes(function, "arms")):
-            _report(lambda: _policy(function, given), given["as_json"])
+            function, options = lookup.own(target), named_options(given["options"])
+            asked = (_epsilon(given), int(given["horizon"] or HORIZON), options)
+            made = users_fault("cannot be made", lambda: own_subject(function, target, *asked))
+        if not isinstance(made, Responder):
+            _report(lambda: _policy(made, given), given["as_json"])
             return
         if given["exact"]:
             raise InputError("exact", f"needs a policy; {target} makes a curator: use --trials")
         claim = _epsilon(given) if given["claim"] is None else given["claim"]
         if claim is None:
             raise InputError("claim", f"is required by {target}, got none")
-        made = users_fault("cannot be made", lambda: own_curator(function, target, _epsilon(given)))
         _report(lambda: _attack_responder(made, claim, given), given["as_json"])
 
     return command
@@ -159,7 +168,7 @@ def _own(target: str) -> Callable[..., None]:
 def _policy(name: Any, given: dict[str, Any]) -> Verdict:
     from dpbandits.audit import attack, verify
 
-    asked = {key: given[key] for key in ("horizon", "claim", "delta", "view")}
+    asked = {key: given[key] for key in ("horizon", "claim", "delta", "view", "user_delta")}
     asked |= {"epsilon": _epsilon(given), "options": named_options(given["options"])}
     asked |= {"rewards_per_user": whole("rewards_per_user", given["rewards_per_user"])}
     if not given["exact"]:

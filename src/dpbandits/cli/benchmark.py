@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpbandits.cli.experiments import cluster_option, fresh_option, watching, workers_option
-from dpbandits.cli.shared import app, as_json, echo, print_table, whole
+from dpbandits.cli.shared import OutputFolder, app, as_json, echo, print_table, whole
 
 if TYPE_CHECKING:
     from dpbandits.benchmark import Scores
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     "tracks",
     multiple=True,
     metavar="NAME",
-    help="Play only this track: central, local, levels, any-size, or none (no privacy); repeatable.",
+    help="Play only this track: central, local, levels, any-size, any-size-levels, or none (no privacy); repeatable.",
 )
 @click.option(
     "--scale",
@@ -34,9 +33,7 @@ if TYPE_CHECKING:
     help="quick: 10^5 rounds (10^4 for slow policies). standing: 10^5 rounds, more runs. full: 10^6 rounds (10^5 for "
     "slow policies).",
 )
-@click.option(
-    "--out", default="out/benchmark", show_default=True, type=click.Path(path_type=Path), help="Output folder."
-)
+@click.option("--out", default="out/benchmark", show_default=True, type=OutputFolder(), help="Output folder.")
 @workers_option
 @cluster_option
 @fresh_option

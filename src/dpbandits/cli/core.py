@@ -13,6 +13,7 @@ from dpbandits.cli import elapsed
 from dpbandits.cli.progress import working
 from dpbandits.cli.shared import (
     Number,
+    OutputFolder,
     SimulationCommand,
     app,
     as_json,
@@ -74,7 +75,7 @@ def _option(option: tuple[str, Any]) -> str:
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputFolder(),
     help="Folder for the trace (Parquet), the summary and a figure (SVG, PNG, PDF).",
 )
 @as_json

@@ -13,7 +13,7 @@ import click
 from dpbandits.checks import seed_of
 from dpbandits.cli import NO
 from dpbandits.cli.progress import working
-from dpbandits.cli.shared import Number, app, as_json, echo, print_table, whole
+from dpbandits.cli.shared import Number, OutputFolder, app, as_json, echo, print_table, whole
 
 if TYPE_CHECKING:
     from dpbandits.experiments.report import Section
@@ -45,9 +45,7 @@ fresh_option = click.option(
 @click.option(
     "--add", multiple=True, metavar="POLICY", help="Draw a policy, a name or module:function, into it; repeatable."
 )
-@click.option(
-    "--out", default="out/reproduce", show_default=True, type=click.Path(path_type=Path), help="Output folder."
-)
+@click.option("--out", default="out/reproduce", show_default=True, type=OutputFolder(), help="Output folder.")
 @workers_option
 @cluster_option
 @fresh_option
@@ -79,7 +77,7 @@ def reproduce(target: str | None, as_json: bool, workers: float | None, seed: fl
 
 @app.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--out", default="out/compare", show_default=True, type=click.Path(path_type=Path), help="Output folder.")
+@click.option("--out", default="out/compare", show_default=True, type=OutputFolder(), help="Output folder.")
 @workers_option
 @cluster_option
 @fresh_option

@@ -10,15 +10,13 @@ import click
 
 from dpbandits.cli import NO
 from dpbandits.cli.progress import working
-from dpbandits.cli.shared import Number, app, as_json, echo, print_table, ready_to_write, whole
+from dpbandits.cli.shared import Number, OutputFolder, app, as_json, echo, print_table, ready_to_write, whole
 from dpbandits.errors import InputError
 
 if TYPE_CHECKING:
     from dpbandits.planning import LevelCurve, Plan
 
-out_option = click.option(
-    "--out", type=click.Path(path_type=Path), help="Folder for a figure (SVG, PNG, PDF) and its data."
-)
+out_option = click.option("--out", type=OutputFolder(), help="Folder for a figure (SVG, PNG, PDF) and its data.")
 
 
 @app.group(invoke_without_command=True)
@@ -45,6 +43,12 @@ out_option = click.option(
 @click.option("--curve", is_flag=True, help="With one epsilon: play multiples of it too.")
 @click.option(
     "--rewards-per-user", type=Number(), metavar="M", help="The most rewards of one user: epsilon is then the user's."
+)
+@click.option(
+    "--user-delta",
+    type=Number(),
+    metavar="DELTA",
+    help="Without a trusted server: a user's responses together are (epsilon, this delta)-private.",
 )
 @click.option("--reward-range", metavar="LOW,HIGH", help="Rewards are clipped to it, and mapped to [0, 1].")
 @click.option("--unit", default="rewards", show_default=True, metavar="WORD", help="What rewards are, such as clicks.")

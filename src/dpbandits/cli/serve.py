@@ -78,7 +78,7 @@ def _check(config: str | None, flags: dict[str, Any], *, as_json: bool) -> None:
         click.echo(json.dumps({"ok": False, "problems": [str(error)], "notes": []}))
         sys.exit(2)
     from dpbandits.service import serving
-    from dpbandits.service.store import shown_address
+    from dpbandits.service.addresses import shown_address
 
     found = serving.check(settings)
     problems = [one.text for one in found if one.level == "problem"]
@@ -210,7 +210,7 @@ def _opened(store: str | None, config: str | None, *, new: bool = True) -> Itera
             refuse_unwritable("store", opened.path)
             held.enter_context(alone(opened.path))  # another such command may have the lock
         held.enter_context(closing(opened))
-        opened.lock(or_join=True)
+        opened.file.lock(or_join=True)
         opened.migrate()
         with opened.engine.begin() as connection:
             yield connection

@@ -15,6 +15,8 @@ from dpbandits.cli import discard
 from dpbandits.cli.tables import layout, width
 from dpbandits.errors import InputError, require
 
+FILES = (".csv", ".html", ".json", ".md", ".parquet", ".pdf", ".png", ".sqlite", ".svg", ".toml")
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 
@@ -27,6 +29,19 @@ class Number(click.ParamType):  # type: ignore[type-arg]  # generic only in some
         from dpbandits.environments.numbers import number
 
         return number(param.name if param is not None and param.name else "value", str(value))
+
+
+class OutputFolder(click.Path):
+    """A folder that is written to. What looks like the name of a file is refused before anything is computed."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(value)
+        if path.suffix.lower() in FILES and not path.is_dir():
+            raise InputError("out", f"must be a folder, got '{value}', the name of a file")
+        return super().convert(value, param, ctx)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

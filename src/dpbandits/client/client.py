@@ -130,21 +130,14 @@ class Client:
         the number of seconds until the answer, where the server's window allows it; without it, answers are sent
         between 85 and 95 % of the window.
         """
-        if otherwise is not None and not math.isfinite(as_float(otherwise)):
-            raise InputError("otherwise", f"must be the reward for 'nothing happened', or None, got {otherwise!r:.80}")
-        if after is not None and not 0.0 < as_float(after) < math.inf:
-            raise InputError("after", f"must be positive seconds, got {after!r:.80}")
-        if not isinstance(experiment, str):
-            raise InputError("experiment", f"must be a text, got {experiment!r:.80}")
+        _check_asked(experiment, otherwise, after)
         asked, name, person = self._clock(), secrets.token_hex(16), user or ""
         instead = ClientDecision(name, experiment, fallback)
         try:
             self._outbox.budget(person)
         except NO_STORE as error:
             return self._decided(replace(instead, silent="storage", detail=str(error)), None, None, person)
-        body = {"decision": name, "user": user, "level": level}
-        path = f"/v1/experiments/{quote(experiment, safe='')}/decisions"
-        content = json.dumps({field: value for field, value in body.items() if value is not None}).encode()
+        path, content = _request(experiment, {"decision": name, "user": user, "level": level})
         made, offer = _read(instead, *self._link.post(path, content, self._timeout), self._trust)
         if offer is None:
             return self._decided(made, None, None, person)
@@ -355,6 +348,22 @@ def _read(
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # InputError is among them
         return replace(made, silent="curator", detail=str(error)), None
     return made, (block, token)
+
+
+def _check_asked(experiment: object, otherwise: float | None, after: float | None) -> None:
+    """Refuse what no decision can be asked for with."""
+    if otherwise is not None and not math.isfinite(as_float(otherwise)):
+        raise InputError("otherwise", f"must be the reward for 'nothing happened', or None, got {otherwise!r:.80}")
+    if after is not None and not 0.0 < as_float(after) < math.inf:
+        raise InputError("after", f"must be positive seconds, got {after!r:.80}")
+    if not isinstance(experiment, str):
+        raise InputError("experiment", f"must be a text, got {experiment!r:.80}")
+
+
+def _request(experiment: str, body: Mapping[str, str | None]) -> tuple[str, bytes]:
+    """The path and the content of a request for a decision."""
+    content = json.dumps({field: value for field, value in body.items() if value is not None}).encode()
+    return f"/v1/experiments/{quote(experiment, safe='')}/decisions", content
 
 
 def _due(asked: float, now: float, window: Any, after: float | None) -> float:

@@ -1,11 +1,11 @@
 """Who keeps rewards, and what they release."""
 
 from dpbandits.curators.batch import Batch, GaussianBatch
-from dpbandits.curators.batches import BatchLikelihood, RunningSum
+from dpbandits.curators.confidence import interval
 from dpbandits.curators.heterogeneous import HeterogeneousBernoulli, HeterogeneousLaplace
 from dpbandits.curators.hybrid import Hybrid, HybridOfAll
 from dpbandits.curators.interval import Interval
-from dpbandits.curators.intervals import interval
+from dpbandits.curators.kept_batches import BatchLikelihood, RunningSum
 from dpbandits.curators.lazy import Lazy
 from dpbandits.curators.leveled import BinnedBernoulli, WeightedBernoulli, WeightedLaplace
 from dpbandits.curators.local import LocalBernoulli, LocalLaplace

@@ -6,7 +6,7 @@ import math
 from typing import Generic, NamedTuple, TypeVar
 
 from dpbandits.curators.rounds import PassedOn
-from dpbandits.protocols import Bounded, Curator, Likelihood, Releases
+from dpbandits.protocols import Curator, Releases
 from dpbandits.types import Integers
 
 __all__ = ["Awaiting", "awaiting"]
@@ -18,10 +18,9 @@ def awaiting(curator: Curator, out: Integers, window: float) -> Releases:
     """The releases that an agent sees. With a window, decisions that wait for a response (``out``) count in them.
 
     Without a window, decisions whose responses are lost would count for ever, and an arm could be given up because of
-    responses that never came. Where the curator computes a likelihood they do not count: how much a response tells is
-    known only when it comes.
+    responses that never came. The curator says whether they can count: ``counts_ahead``.
     """
-    if not curator.counts_ahead or window == math.inf or isinstance(curator, (Likelihood, Bounded)):
+    if not curator.counts_ahead or window == math.inf:
         return curator
     return Awaiting(curator, out)
 
@@ -45,5 +44,5 @@ class Awaiting(PassedOn, AwaitingFields[Inner]):
     def samples(self, arm: int, ahead: int) -> float:
         return self.inner.samples(arm, ahead + self.out[arm])
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return self.inner.width(arm, confidence, ahead + self.out[arm])
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return self.inner.width(arm, exponent, ahead + self.out[arm])

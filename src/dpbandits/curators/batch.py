@@ -105,8 +105,8 @@ class Batch(LastStint, BatchFields):
     def private_sum(self, arm: int, rng: Rng) -> float:
         return laplace(self.raw_sums[arm], 1.0, self.epsilon, rng)
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return confidence / (self.epsilon * self.counts[arm])
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return exponent / (self.epsilon * self.counts[arm])
 
 
 class GaussianBatchFields(NamedTuple):
@@ -151,5 +151,5 @@ class GaussianBatch(LastStint, GaussianBatchFields):
     def private_sum(self, arm: int, rng: Rng) -> float:
         return gaussian(self.raw_sums[arm], 1.0, self.rho, rng)
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return math.sqrt(confidence / self.rho) / self.counts[arm]
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return math.sqrt(exponent / self.rho) / self.counts[arm]

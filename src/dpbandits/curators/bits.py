@@ -15,11 +15,10 @@ from dpbandits.types import Floats, Rng
 
 __all__ = ["MAX_LEVELS", "BitsAtLevels", "LaplaceAtLevels"]
 
-#: Responses are drawn at once where that saves time: for more rounds than the first, and at most the second number of
-#: levels.
+#: Bits are drawn in bulk where that saves time: for more than BLOCK rounds, and if there are at most MAX_LEVELS levels.
 BLOCK = 64
 MAX_LEVELS = 8
-CLOSE = 1.0  # a slack below this is computed anew, because adding up its changes rounds
+CLOSE = 1e-3  # a slack below this is computed anew, because adding up its changes rounds
 ANYBODY = 1e-300  # the least level above 0
 OWN_LEVEL = (
     "each user's response is private at that user's own epsilon, which is public "
@@ -82,6 +81,10 @@ class BitsAtLevels(AtLevels):
     def add(self: Any, arm: int, response: float, level: float, rng: Rng) -> None:
         if level >= self.least_level():
             self.take(arm, response, 1.0 - response, attenuation(level))
+            self.settle(arm)
+
+    def settle(self, arm: int) -> None:
+        """Compute what is kept of an arm besides its bits, now that they have changed."""
 
     def meet(self, slopes: Floats) -> None:
         """Note which attenuations the population's bits have; ``slopes`` is empty if they vary continuously."""
@@ -110,11 +113,16 @@ class BitsAtLevels(AtLevels):
         while played < n:
             step = self.safe_rounds(environment, arm, n - played, line) if n - played > BLOCK else 0
             if step > BLOCK:
-                played += self.add_many(environment, arm, step, line, noise)
+                done = self.add_many(environment, arm, step, line, noise)
             else:
-                played += self.add_few(environment, arm, min(BLOCK, n - played), line, rewards, noise)
-            if line > NO_LINE and self.heard(arm) and self.slack(arm, line) <= 0.0:
+                step = min(BLOCK, n - played)
+                done = self.add_few(environment, arm, step, line, rewards, noise)
+            played += done
+            if done < step:
                 break
+            if played < n and line > NO_LINE and self.heard(arm) and self.slack(arm, line) <= 0.0:
+                break
+        self.settle(arm)
         return played
 
     def safe_rounds(self: Any, environment: Environment, arm: int, most: int, line: float) -> int:
@@ -132,7 +140,7 @@ class BitsAtLevels(AtLevels):
             drift += one * loss_of_one + zero * loss_of_zero
             variance += one * loss_of_one * loss_of_one + zero * loss_of_zero * loss_of_zero
         slack = self.slack(arm, line) if self.heard(arm) else 0.0
-        if slack <= 0.0 or variance <= 0.0:
+        if slack <= 0.0 or slack == math.inf or variance <= 0.0:
             return 0 if slack <= 0.0 else most
         return int(min(rounds_within(slack, drift, variance), float(most)))
 

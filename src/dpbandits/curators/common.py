@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from dpbandits.curators.rounds import one_by_one
 from dpbandits.numerics import sigmoid, unit
-from dpbandits.protocols import Environment
+from dpbandits.protocols import Environment, Schedules
 from dpbandits.types import Floats, Integers, Rng
 
 __all__ = ["Averaging", "Local", "NotNegative", "PerResponse", "Released", "Trusted"]
@@ -44,7 +44,7 @@ class PerResponse:
     def absorb(self: Any, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:
         return one_by_one(self, environment, arm, n, line, rewards, noise)
 
-    def ready(self: _Counting, arm: int, confidence: float) -> bool:
+    def ready(self: _Counting, arm: int, exponent: float) -> bool:
         return self.counts[arm] > 0
 
     def reaches(self: Any, arm: int, mean: float) -> bool:
@@ -56,7 +56,7 @@ class PerResponse:
     def samples(self: _Counting, arm: int, ahead: int) -> float:
         return float(self.counts[arm] + ahead)
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
         return 0.0
 
 
@@ -72,6 +72,7 @@ class Trusted(PerResponse):
         return True
 
 
+@Schedules.register
 class Released(Trusted):
     """An arm's mean is released when its rewards reach a number that is known before, and kept in ``means``.
 

@@ -65,12 +65,12 @@ class HeterogeneousLaplace(LaplaceAtLevels, Heterogeneous):
                 return played
         return n
 
-    def ready(self, arm: int, confidence: float) -> bool:
+    def ready(self, arm: int, exponent: float) -> bool:
         """The bound ``width`` on the noise of the mean holds only under this condition (HeLDP, Agent 2, line 4)."""
-        return self.variances[arm] * self.epsilon_min * self.epsilon_min > confidence
+        return self.variances[arm] * self.epsilon_min * self.epsilon_min > exponent
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return math.sqrt(8.0 * confidence * self.variances[arm]) / (self.counts[arm] + ahead)
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return math.sqrt(8.0 * exponent * self.variances[arm]) / (self.counts[arm] + ahead)
 
 
 class HeterogeneousBernoulli(BitsAtLevels, Heterogeneous):

@@ -94,10 +94,10 @@ class Hybrid(Trusted, HybridFields):
     def mean(self, arm: int) -> float:
         return self.releases[arm, 0] / self.counts[arm]
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
         """TD16, Lemma B.2: the two parts' deviations, the tree's only where it holds anything."""
         n = self.counts[arm]
-        deviation = math.sqrt(8.0) * (math.log(4.0) + confidence)
+        deviation = math.sqrt(8.0) * (math.log(4.0) + exponent)
         bound = deviation / self.epsilon_log
         k = top_bit(n)
         if n > 1 << k and n + ahead < 2 << k:
@@ -127,5 +127,5 @@ class HybridOfAll(Hybrid):
         for other in range(len(self.counts)):
             self.feed(other, rounds, unit(response) if other == arm else 0.0, rng)
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
         return 0.0

@@ -76,7 +76,8 @@ class Interval(Released, IntervalFields):
             # The constant schedule releases every ceil(1/rate) rewards. The half keeps rounding from adding one.
             rate, code, most = 1.0 / (_exact_interval(epsilon, delta, v, horizon) - 0.5), CONSTANT, horizon
         elif delta == 0.0:
-            raise InputError("delta", f"must be positive with schedule={schedule}, which has no end, got 0: use exact")
+            rule = f"must be positive with schedule={schedule}, which holds for any number of rounds"
+            raise InputError("delta", f"{rule}, got 0: use schedule=exact")
         else:
             rate, code, most = interval_rate(epsilon, delta, v), SCHEDULES[schedule], 0
         if rate * MAX_EXACT_INT < 1.0:
@@ -121,5 +122,5 @@ class Interval(Released, IntervalFields):
     def samples(self, arm: int, ahead: int) -> float:
         return float(self.counts[arm] if ahead < self.due(arm) else self.pulls[arm] + ahead)
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return confidence * self.samples(arm, ahead) ** (0.5 * self.v - 1.0) if self.covers else 0.0
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return exponent * self.samples(arm, ahead) ** (0.5 * self.v - 1.0) if self.covers else 0.0

@@ -68,5 +68,5 @@ class Lazy(Released, LazyFields):
         """After a release the count is what was due; after k more, 2^k as much, and never more than all rewards."""
         return float(self.counts[arm] if ahead < self.due(arm) else self.buffered[arm] + ahead)
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return confidence / (self.epsilon * self.samples(arm, ahead))
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return exponent / (self.epsilon * self.samples(arm, ahead))

@@ -9,13 +9,19 @@ import numpy as np
 
 from dpbandits.checks import at_least
 from dpbandits.curators.bits import MAX_LEVELS, BitsAtLevels, LaplaceAtLevels
+from dpbandits.curators.expansion import NOTHING, Bits, Expansion
 from dpbandits.curators.likelihood import HIGH, LOW, MostLikely
 from dpbandits.mechanisms import attenuate
+from dpbandits.protocols import Foresees
 from dpbandits.types import Floats, Integers, Rng
 
-#: A line is proposed with this share of the room for more evidence, as if new bits bent the misfit so many times more
-#: than they do: the attenuations of their bins move, too. Found by trying: no proof rests on these numbers.
+#: A proposed line uses PROPOSED_SHARE of the evidence that may still be added. It counts the curvature that new bits
+#: add PROPOSED_BEND times, because they also move the attenuations of their bins. Both were found by experiment, and no
+#: proof depends on them.
 PROPOSED_SHARE, PROPOSED_BEND = 0.7, 3.0
+MANY_BINS, MANY_SAMPLES = 4, 30.0  # from here on, an expansion of the misfit saves time
+LOOK = 16  # bits between two looks at whether the expansion still reaches the largest mean
+FEW = 3  # an expansion that is beyond its reach after this many bits saves no time
 
 
 class ByWeight:
@@ -26,7 +32,7 @@ class ByWeight:
 
     __slots__ = ()
 
-    def ready(self: Any, arm: int, confidence: float) -> bool:
+    def ready(self: Any, arm: int, exponent: float) -> bool:
         return self.weights[arm] > 0.0
 
     def heard(self: Any, arm: int) -> bool:
@@ -69,6 +75,7 @@ class WeightedFields(NamedTuple):
     scratch: Floats  # (2, MAX_LEVELS): ones and zeros at each level, while many bits are drawn at once
 
 
+@Foresees.register
 class WeightedBernoulli(WeightedMean, BitsAtLevels, WeightedFields):
     """The mean of the debiased bits, each with the weight s^2, the inverse of its variance up to a factor.
 
@@ -115,8 +122,10 @@ class BinnedFields(NamedTuple):
     weights: Floats  # (arms,): of s^2
     apart: Integers  # (1,): 1 if the users who come are known, and each of their attenuations has a bin of its own
     scratch: Floats  # (2, MAX_LEVELS): ones and zeros at each level, while many bits are drawn at once
+    near: Expansion  # of the misfit of each arm; it is right only near a point
 
 
+@Foresees.register
 class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
     """The likelihood of all bits, counted in bins of their attenuation.
 
@@ -136,44 +145,110 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
     @classmethod
     def start(cls, arms: int, *, bins: int = 12) -> Self:
         """A fresh curator; attenuations from 0 to 1 fall into ``bins`` bins of equal width."""
-        cells = np.zeros((3, arms, at_least("bins", bins, 1)))
+        ones, counts, slopes = np.zeros((3, arms, at_least("bins", bins, 1)))
         used, places, apart = np.zeros(1, np.int64), np.zeros(bins, np.int64), np.zeros(1, np.int64)
-        return cls(False, used, places, cells[0], cells[1], cells[2], np.zeros(arms), apart, np.zeros((2, MAX_LEVELS)))
+        weights, scratch, near = np.zeros(arms), np.zeros((2, MAX_LEVELS)), Expansion.start(arms)
+        return cls(False, used, places, ones, counts, slopes, weights, apart, scratch, near)
 
     def bin(self, slope: float) -> int:
         """The bin of an attenuation."""
         bins = len(self.places)
-        return min(int(slope * bins), bins - 1)
-
-    def place(self, slope: float) -> int:
-        """Where bits of this attenuation are counted."""
-        bin = self.bin(slope)
-        if self.places[bin] == 0:
-            self.used[0] += 1
-            self.places[bin] = self.used[0]
-        return self.places[bin] - 1
+        return int(slope * bins) if slope < 1.0 else bins - 1
 
     def take(self, arm: int, ones: float, zeros: float, slope: float) -> None:
-        """Take bits of this attenuation."""
-        place, count = self.place(slope), ones + zeros
-        self.ones[arm, place] += ones
-        self.counts[arm, place] += count
-        self.slopes[arm, place] += count * slope
+        """Take bits of this attenuation. An expansion that is up to date stays so; ``settle`` finds the new mean."""
+        before, after = self.counted(arm, ones, zeros, slope)
+        if self.near.changes[arm] > 0 and after[0] > 0.0:
+            self.near.replace(arm, before, after)
+
+    def counted(self, arm: int, ones: float, zeros: float, slope: float) -> tuple[Bits, Bits]:
+        """Count bits of this attenuation; the bits of their bin, before and after."""
+        bin, count = self.bin(slope), ones + zeros
+        place = self.places[bin] - 1
+        if place < 0:
+            place = self.used[0]
+            self.used[0] += 1
+            self.places[bin] = place + 1
+        before = self.counts[arm, place], self.ones[arm, place], self.slopes[arm, place]
+        after = before[0] + count, before[1] + ones, before[2] + count * slope
+        self.counts[arm, place], self.ones[arm, place], self.slopes[arm, place] = after
         self.weights[arm] += count * slope * slope
+        return before, after
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """What earlier versions did not keep. It follows from the rest."""
+        return ("near",)
+
+    def mean(self, arm: int) -> float:
+        near = self.near
+        return near.means[arm] if near.changes[arm] > 0 or near.waits[arm] > 0 else self.search(arm)
+
+    def settle(self, arm: int) -> None:
+        """Bring the mean of an arm up to date, and the expansion from which it follows, where that saves time."""
+        near = self.near
+        changes, waits = near.changes[arm], near.waits[arm]
+        if changes > 0 and near.move(arm):
+            if changes % LOOK == 0 and not near.covers(arm, near.means[arm], near.largest()):
+                self.expand(arm)
+        elif self.used[0] < MANY_BINS:
+            near.changes[arm] = near.waits[arm] = 0
+        elif self.weights[arm] < MANY_SAMPLES:
+            self.find(arm)
+        elif changes + waits > 0 or near.means[arm] == 0.0 or not self.follow(arm):
+            self.find(arm)
+            if 0 < changes <= FEW + 1:  # the last expansion was right for few bits, as the next one would be
+                near.waits[arm] = LOOK
+            elif waits > 1:
+                near.waits[arm] = waits - 1
+            else:
+                self.expand(arm)
+
+    def find(self, arm: int) -> None:
+        """Find the mean of an arm from all its bits. At an end of its range it mostly stays there."""
+        near, last = self.near, self.near.means[arm]
+        near.changes[arm], near.waits[arm] = 0, 1
+        slope = self.score(arm, last)[0] if last in (LOW, HIGH) else 0.0
+        if slope == 0.0 or (slope > 0.0) != (last == LOW):
+            near.means[arm] = self.search(arm)
+
+    def follow(self, arm: int) -> bool:
+        """Expand the misfit about the last mean, and find the new one from that; False if that is too far away."""
+        self.expand(arm)
+        return self.near.move(arm)
+
+    def guess(self, arm: int) -> float:
+        """The last mean, if one is known that is not at an end of the range."""
+        last = self.near.means[arm]
+        return last if LOW < last < HIGH else 0.5
+
+    def expand(self, arm: int) -> None:
+        """Expand the misfit: between the arm's mean and the largest one if that reaches both, else about the mean."""
+        mean, half = self.near.means[arm], 0.5 * (self.near.largest() - self.near.means[arm])
+        self.expand_about(arm, mean + half if self.near.reaches(arm, half) else mean)
+        if not self.near.covers(arm, mean, mean):
+            self.expand_about(arm, mean)
+
+    def expand_about(self, arm: int, point: float) -> None:
+        """Expand the misfit about this point."""
+        self.near.begin(arm, point)
+        for place in range(self.used[0]):
+            bits = self.counts[arm, place], self.ones[arm, place], self.slopes[arm, place]
+            if bits[0] > 0.0:
+                self.near.replace(arm, NOTHING, bits)
+        self.near.changes[arm] = 1
 
     def score(self, arm: int, mean: float) -> tuple[float, float]:
         """The first and second derivative of the misfit."""
-        return self.score_of(arm, mean, 0, self.used[0])
-
-    def score_of(self, arm: int, mean: float, first: int, end: int) -> tuple[float, float]:
-        """What the bins at these places contribute to ``score``."""
+        if self.near.covers(arm, mean, mean):
+            return self.near.score(arm, mean)
         slope, bend = 0.0, 0.0
-        for place in range(first, end):
+        for place in range(self.used[0]):
             n = self.counts[arm, place]
             if n > 0.0:
-                ones, s = self.ones[arm, place], self.slopes[arm, place] / n
-                p = attenuate(mean, s)
-                one, zero = s / p, s / (1.0 - p)
+                ones, slopes = self.ones[arm, place], self.slopes[arm, place]
+                expected = 0.5 * n + (mean - 0.5) * slopes
+                one, zero = slopes / expected, slopes / (n - expected)
                 from_ones, from_zeros = ones * one, (n - ones) * zero
                 slope += from_zeros - from_ones
                 bend += from_zeros * zero + from_ones * one
@@ -183,13 +258,15 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
         """Positive while the mean is above ``line``: the misfit still falls there."""
         if line >= HIGH:
             return -math.inf
+        if line < LOW:
+            return math.inf
         return -self.score(arm, max(line, LOW))[0]
 
     def taken(self, arm: int, bit: float, slope: float, line: float) -> float:
-        place, at = self.place(slope), min(max(line, LOW), HIGH)
-        before = self.score_of(arm, at, place, place + 1)[0]
-        self.take(arm, bit, 1.0 - bit, slope)
-        return before - self.score_of(arm, at, place, place + 1)[0]
+        at, (before, after) = min(max(line, LOW), HIGH), self.counted(arm, bit, 1.0 - bit, slope)
+        # A stint with a line is long: it is quicker to expand anew than to follow each bit.
+        self.near.changes[arm] = self.near.waits[arm] = 0
+        return _slope_of_bits(before, at) - _slope_of_bits(after, at)
 
     def change(self, line: float, slope: float, bit: float) -> float:
         """By how much a bit changes the slack, where all of its bin have the same attenuation."""
@@ -207,13 +284,12 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
         return shared == 0
 
     def settled(self, mean: float, step: float) -> bool:
-        """The curvature of a bit's misfit changes by at most 2/m of itself, so a step d leaves an error of d^2/m.
-
-        Rounding adds to it: the mean is right to about 1e-12.
-        """
+        """The curvature of a bit's misfit changes by at most 2/m of itself, so a step d leaves an error of d^2/m."""
         return step * step <= 1e-13 * min(mean, 1.0 - mean)
 
     def evidence(self, arm: int, mean: float, top: float) -> float:
+        if self.near.covers(arm, mean, top):
+            return self.near.rise(arm, mean, top)
         total = 0.0
         for place in range(self.used[0]):
             n = self.counts[arm, place]
@@ -255,17 +331,30 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
         for place in range(self.used[0]):
             n = self.counts[arm, place]
             if n > 0.0:
-                ones, s = self.ones[arm, place], self.slopes[arm, place] / n
-                zeros, largest = n - ones, min(s + width * k / (n + k), 1.0)
-                one, zero, last = s / attenuate(line, s), s / (1.0 - attenuate(top, s)), s / (1.0 - attenuate(mean, s))
-                p, q = min(attenuate(line, largest), 0.5), min(1.0 - attenuate(top, largest), 0.5)
-                from_ones, factor = ones * one * one, math.expm1(min(width * k / (n * s * min(p, q)), 700.0))
+                ones, slopes = self.ones[arm, place], self.slopes[arm, place]
+                zeros, half = n - ones, 0.5 * n
+                one, last = slopes / (half + (line - 0.5) * slopes), slopes / (half - (mean - 0.5) * slopes)
+                from_ones = ones * one * one
                 bends += from_ones + zeros * last * last
-                moved = max(moved, (from_ones + zeros * zero * zero) * factor)
-                pull = max(pull, 0.5 * width * max(ones / (p * p), zeros / (q * q)) / n)
+                if width > 0.0:
+                    zero, most = slopes / (half - (top - 0.5) * slopes), min(slopes + width * k * n / (n + k), n)
+                    p, q = min(half + (line - 0.5) * most, half), min(half - (top - 0.5) * most, half)
+                    x, at_ones, at_zeros = width * k * n / (slopes * min(p, q)), q * q * ones, p * p * zeros
+                    factor = x + x * x if x < 1.0 else math.expm1(min(x, 700.0))  # below 1 a bound, which is quicker
+                    moved = max(moved, (from_ones + zeros * zero * zero) * factor)
+                    pull = max(pull, 0.5 * width * n * max(at_ones, at_zeros) / (p * p * q * q))
         off, reach = top - mean, top - line
         new = k * (_bend_of_bit(line, top) + pull / line)
         return 0.5 * (bends * (reach * reach - off * off) + (moved + new) * reach * reach)
+
+
+def _slope_of_bits(bits: Bits, mean: float) -> float:
+    """What the bits of a bin contribute to the first derivative of the misfit."""
+    n, ones, slopes = bits
+    if n == 0.0:
+        return 0.0
+    expected = 0.5 * n + (mean - 0.5) * slopes
+    return n * slopes * (expected - ones) / (expected * (n - expected))
 
 
 def _bend_of_bit(low: float, top: float) -> float:
@@ -281,6 +370,7 @@ class WeightedLaplaceFields(NamedTuple):
     weights: Floats  # (arms,)
 
 
+@Foresees.register
 class WeightedLaplace(WeightedMean, LaplaceAtLevels, WeightedLaplaceFields):
     """Laplace noise at each user's own level, each response with the weight w = e^2 / (e^2 + 8), the inverse variance.
 

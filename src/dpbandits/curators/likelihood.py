@@ -27,6 +27,9 @@ class MostLikely:
         return abs(step) <= 1e-12
 
     def mean(self: Any, arm: int) -> float:
+        return self.search(arm)
+
+    def search(self: Any, arm: int) -> float:
         """The mean at which the misfit is least: Newton's method, with halving where it would leave the bracket."""
         low, high, mean = -math.inf, math.inf, self.guess(arm)
         for _ in range(STEPS):

@@ -60,12 +60,12 @@ class LocalLaplace(OneLevel):
     def accepts(self, response: float) -> bool:
         return math.isfinite(response)
 
-    def ready(self, arm: int, confidence: float) -> bool:
-        """The sum of n Laplace noises is bounded as ``width`` says only for n > confidence (Ren20, Lemma 3)."""
-        return self.counts[arm] > confidence
+    def ready(self, arm: int, exponent: float) -> bool:
+        """The sum of n Laplace noises is bounded as ``width`` says only for n > L, the exponent (Ren20, Lemma 3)."""
+        return self.counts[arm] > exponent
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return math.sqrt(8.0 * confidence / (self.counts[arm] + ahead)) / self.epsilon
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return math.sqrt(8.0 * exponent / (self.counts[arm] + ahead)) / self.epsilon
 
 
 class LocalBernoulli(NotNegative, OneLevel):

@@ -13,6 +13,7 @@ from dpbandits.exact import rational, window_width
 from dpbandits.mechanisms import piecewise, piecewise_mean, window_probability
 from dpbandits.numerics import GRID, on_grid
 from dpbandits.privacy.guarantee import ANY_REAL, IN_RANGE, Guarantee
+from dpbandits.protocols import Foresees
 from dpbandits.types import Floats, Integers, Rng
 
 FIRST = 5  # responses of an arm before its variance is relied on
@@ -32,6 +33,7 @@ class PiecewiseFields(NamedTuple):
     squares: Floats
 
 
+@Foresees.register
 class LocalPiecewise(Local, PiecewiseFields):
     """The piecewise mechanism of Wang et al. 2019 on every reward, on the grid of 2^-16; the mean is debiased.
 
@@ -77,7 +79,7 @@ class LocalPiecewise(Local, PiecewiseFields):
         self.sums[arm] += response
         self.squares[arm] += response * response
 
-    def ready(self, arm: int, confidence: float) -> bool:
+    def ready(self, arm: int, exponent: float) -> bool:
         return self.counts[arm] >= FIRST
 
     def mean(self, arm: int) -> float:
@@ -89,10 +91,10 @@ class LocalPiecewise(Local, PiecewiseFields):
         mean = self.sums[arm] / n
         return max(self.squares[arm] / n - mean * mean, 0.0) / (self.slope * self.slope) + 1.0 / n
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
         """Hoeffding's bound for the debiased responses, which lie in a known range."""
         reach = (1.0 + self.window / GRID) / self.slope
-        return reach * math.sqrt(0.5 * confidence / (self.counts[arm] + ahead))
+        return reach * math.sqrt(0.5 * exponent / (self.counts[arm] + ahead))
 
     def evidence(self, arm: int, mean: float, top: float) -> float:
         off = top - mean

@@ -31,14 +31,35 @@ class PassedOn:
 
     __slots__ = ()
 
-    def ready(self: Any, arm: int, confidence: float) -> bool:
-        return self.inner.ready(arm, confidence)
+    def ready(self: Any, arm: int, exponent: float) -> bool:
+        return self.inner.ready(arm, exponent)
 
     def mean(self: Any, arm: int) -> float:
         return self.inner.mean(arm)
 
     def lowest(self: Any, arm: int, ahead: int) -> float:
         return self.inner.lowest(arm, ahead)
+
+    def due(self: Any, arm: int) -> int:
+        return self.inner.due(arm)
+
+    def evidence(self: Any, arm: int, mean: float, top: float) -> float:
+        return self.inner.evidence(arm, mean, top)
+
+    def reaches(self: Any, arm: int, mean: float) -> bool:
+        return self.inner.reaches(arm, mean)
+
+    def upper(self: Any, arm: int, budget: float) -> float:
+        return self.inner.upper(arm, budget)
+
+    def steepness(self: Any, arm: int, mean: float) -> float:
+        return self.inner.steepness(arm, mean)
+
+    def rise(self: Any, arm: int, mean: float, top: float, evidence: float) -> float:
+        return self.inner.rise(arm, mean, top, evidence)
+
+    def lower(self: Any, arm: int, mean: float, top: float, evidence: float, budget: float, ahead: int) -> float:
+        return self.inner.lower(arm, mean, top, evidence, budget, ahead)
 
 
 class OneByOneFields(NamedTuple, Generic[Inner]):
@@ -98,26 +119,5 @@ class OneByOne(PassedOn, OneByOneFields[Inner]):
     def samples(self, arm: int, ahead: int) -> float:
         return self.inner.samples(arm, ahead)
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        return self.inner.width(arm, confidence, ahead)
-
-    def due(self: Any, arm: int) -> int:
-        return self.inner.due(arm)
-
-    def evidence(self: Any, arm: int, mean: float, top: float) -> float:
-        return self.inner.evidence(arm, mean, top)
-
-    def reaches(self: Any, arm: int, mean: float) -> bool:
-        return self.inner.reaches(arm, mean)
-
-    def upper(self: Any, arm: int, budget: float) -> float:
-        return self.inner.upper(arm, budget)
-
-    def steepness(self: Any, arm: int, mean: float) -> float:
-        return self.inner.steepness(arm, mean)
-
-    def rise(self: Any, arm: int, mean: float, top: float, evidence: float) -> float:
-        return self.inner.rise(arm, mean, top, evidence)
-
-    def lower(self: Any, arm: int, mean: float, top: float, evidence: float, budget: float, ahead: int) -> float:
-        return self.inner.lower(arm, mean, top, evidence, budget, ahead)
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        return self.inner.width(arm, exponent, ahead)

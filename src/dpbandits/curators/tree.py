@@ -47,7 +47,7 @@ class TreeFields(NamedTuple):
     width_factor: float
     log_spread: float  # log(arms * horizon * log(horizon))
     log_failure: float  # log(1/gamma)
-    follows_confidence: bool  # then the agent's confidence is used in place of log_failure
+    follows_agent: bool  # then the agent's exponent is used in place of log_failure
     counts: Integers
     raw_nodes: Floats  # (arms, depth)
     releases: Floats  # (arms, depth + 1): private sums, from each height up
@@ -77,7 +77,7 @@ class Tree(Trusted, TreeFields):
         """A fresh curator whose trees get epsilon / ``split_over`` each.
 
         The width of a sum is ``width_factor`` * log(arms * horizon * log(horizon) / gamma), as in Mishra & Thakurta's
-        bound. ``log_failure`` is log(1/gamma); without it, the agent's confidence is log(1/gamma).
+        bound. ``log_failure`` is log(1/gamma); without it, the agent's exponent is log(1/gamma).
         """
         epsilon, horizon = positive("epsilon", epsilon), at_least("horizon", horizon, 2)
         depth = top_bit(horizon) + 1
@@ -104,6 +104,6 @@ class Tree(Trusted, TreeFields):
     def mean(self, arm: int) -> float:
         return self.releases[arm, 0] / self.counts[arm]
 
-    def width(self, arm: int, confidence: float, ahead: int) -> float:
-        log_failure = confidence if self.follows_confidence else self.log_failure
+    def width(self, arm: int, exponent: float, ahead: int) -> float:
+        log_failure = exponent if self.follows_agent else self.log_failure
         return self.width_factor * (self.log_spread + log_failure) / (self.counts[arm] + ahead)

@@ -28,6 +28,7 @@ from dpbandits.errors import InputError
 __all__ = ["Arms", "parse_arms"]
 
 FILES = (".csv", ".parquet")
+OTHER_NAMES = {"gaussian": "normal", "gauss": "normal", "binomial": "bernoulli", "discrete": "choice"}
 MOST_ARMS = 100_000
 
 TERM = re.compile(r"\s*(?:(?P<count>\d+)\s*\*\s*)?(?P<name>[A-Za-z]\w*)\s*\((?P<inside>[^()]*)\)\s*")
@@ -53,7 +54,8 @@ class Arms:
         if len(self.distributions) > MOST_ARMS:
             raise _too_many(len(self.distributions))
         if len(self.distributions) < 2:
-            raise InputError("arms", f"must be at least 2, got {len(self.distributions)} in '{self.text}'")
+            got = f"one: '{self.text}'" if self.distributions else "none"
+            raise InputError("arms", f"must be at least two, got {got}")
         if len(set(self.names)) < len(self.distributions):
             raise InputError("arms", f"must have different names, got {', '.join(self.names)}")
 
@@ -288,6 +290,8 @@ def _terms(text: str) -> Iterator[Distribution]:
 
 
 def _distribution(name: str, inside: str, text: str, position: int) -> Distribution:
+    if name.lower() in OTHER_NAMES:
+        raise InputError("arms", f": distribution '{name}' is unknown: did you mean {OTHER_NAMES[name.lower()]}?")
     cls = DISTRIBUTIONS[known("arms", name, DISTRIBUTIONS, "distribution")]
     values = []
     for part in inside.split(","):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import NamedTuple
 
 from dpbandits.environments.distributions import shortest
-from dpbandits.environments.numbers import number
+from dpbandits.environments.numbers import called
 from dpbandits.errors import InputError
 from dpbandits.types import Rng
 
@@ -51,11 +50,10 @@ def parse_delay(text: str) -> Delay:
     >>> parse_delay("exponential(10)").typical
     10.0
     """
-    match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text)
-    if match is None or match[1] not in KINDS:
+    name, values = called("delay", text)
+    if name not in KINDS:
         raise InputError("delay", f"must be {ALLOWED}, got '{text}'")
-    kind, arity = KINDS[match[1]]
-    values = [number("delay", part) for part in match[2].split(",")]
+    kind, arity = KINDS[name]
     if len(values) != arity or not all(0 <= value < math.inf for value in values):
         raise InputError("delay", f"must be {ALLOWED}, with finite numbers of at least 0, got '{text}'")
     return Delay(kind, values[0], values[1] if arity > 1 else 0.0)

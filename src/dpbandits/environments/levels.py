@@ -7,7 +7,6 @@ This is the one place for users' levels. Others build on it: ``bounds.levels`` h
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +16,7 @@ import numpy as np
 
 from dpbandits.checks import positive
 from dpbandits.environments.distributions import shortest
-from dpbandits.environments.numbers import number, real
+from dpbandits.environments.numbers import called, real
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import attenuation
 from dpbandits.privacy.users import of_reward
@@ -27,6 +26,7 @@ from dpbandits.types import Floats, Rng
 HIGHEST = 100.0
 
 __all__ = [
+    "HIGHEST",
     "NOBODY",
     "AnyLevels",
     "Levels",
@@ -190,9 +190,7 @@ def parse_levels(text: str) -> AnyLevels:
     >>> parse_levels("choice(0,0.2,1,2,100)").accepted(1)
     0.6
     """
-    match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text)
-    values = [number("levels", part) for part in match[2].split(",")] if match is not None else []
-    name = "" if match is None else match[1]
+    name, values = called("levels", text)
     if (name, len(values)) in (("normal", 2), ("clipped_normal", 3)):
         return NormalLevels(*values)
     if (name == "constant" and len(values) == 1) or name == "choice":

@@ -10,6 +10,7 @@ import numpy as np
 from dpbandits.draws import successes
 from dpbandits.environments.distributions import BERNOULLI, Choice, Distribution, draw
 from dpbandits.environments.levels import NOBODY
+from dpbandits.errors import InputError
 from dpbandits.protocols import Population
 from dpbandits.types import Floats, Integers, Rng
 
@@ -48,9 +49,7 @@ class Mixed(NamedTuple):
         low, high = reward_range or (0.0, 1.0)
         choices = [arm.values if isinstance(arm, Choice) else np.zeros(0) for arm in arms]
         sizes = np.array([values.size for values in choices], np.int64)
-        pairs = np.array(
-            [(0.0, 0.0) if isinstance(arm, Choice) else (*arm.parameters, 0.0)[:2] for arm in arms], np.float64
-        )
+        pairs = np.array([_pair(arm) for arm in arms], np.float64)
         return cls(
             np.array([arm.mean for arm in arms]),
             np.array([arm.clipped_mean(low, high) for arm in arms]),
@@ -86,3 +85,13 @@ class Mixed(NamedTuple):
         for _ in range(n):
             total += self.draw(arm, rng)
         return total
+
+
+def _pair(arm: Distribution) -> tuple[float, float]:
+    """The two parameters that ``draw`` gets; a choice has its values instead."""
+    if isinstance(arm, Choice):
+        return 0.0, 0.0
+    if len(arm.parameters) > 2:
+        raise InputError("arms", f": a distribution has at most 2 parameters, got {len(arm.parameters)} of {arm.name}")
+    first, second = (*arm.parameters, 0.0)[:2]
+    return first, second

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -20,6 +21,25 @@ def number(name: str, text: str) -> float:
         return float(Fraction(text)) if "/" in text else float(text)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise InputError(name, f"must be a number, got '{text.strip()}'") from None
+
+
+def read_number(name: str, value: Any) -> Any:
+    """A number, where it is given as text; anything else is left to the rule for its parameter.
+
+    >>> read_number("runs", "1e3"), read_number("runs", None)
+    (1000.0, None)
+    """
+    return number(name, value) if isinstance(value, str) else value
+
+
+def called(name: str, text: str) -> tuple[str, list[float]]:
+    """The word and the numbers of a text such as ``normal(1,0.5)``; no word where the text has another form.
+
+    >>> called("levels", "normal(1, 0.5)"), called("levels", "normal")
+    (('normal', [1.0, 0.5]), ('', []))
+    """
+    match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text)
+    return ("", []) if match is None else (match[1], [number(name, part) for part in match[2].split(",")])
 
 
 def share(name: str, text: str) -> float:

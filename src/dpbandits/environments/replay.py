@@ -20,7 +20,7 @@ from dpbandits.types import Floats, Integers
 
 __all__ = ["Log", "Logged", "is_frame", "read_log"]
 
-UNREADABLE = "\ufffd"  # in the place of bytes that are no UTF-8
+UNREADABLE = "\ufffd"  # in place of bytes that are no UTF-8
 NUMBER = re.compile(r"\b\d")  # a number by itself, and not a digit of a name
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 from dpbandits.errors import InputError
 
 #: The types that ``rational`` reads as an exact number.
-Exactly = str | int | float | Fraction
+Exactly = str | int | float | Decimal | Fraction
 
 #: The longest text that is read. Texts come from outside, and an honest one needs no more characters.
 MAX_LENGTH = 200
@@ -22,19 +23,19 @@ _TOO_LONG = 10**MAX_LENGTH
 def rational(name: str, value: Exactly, *, zero: bool = False) -> Fraction:
     """``value`` as an exact positive rational; with ``zero``, 0 is allowed too.
 
-    Text is written as "0.1" or "1/3". A float is read as its shortest decimal text, so ``0.1`` is 1/10, and not the
-    nearest binary number. The JavaScript client reads the same texts, but no floats.
+    Text is written as "0.1" or "1/3", without an exponent. A float is read as its shortest decimal text, so ``0.1`` is
+    1/10, and not the nearest binary number. The JavaScript client reads the same texts, but no floats.
 
     >>> rational("epsilon", "0.1"), rational("epsilon", 0.1), rational("epsilon", "1/3")
     (Fraction(1, 10), Fraction(1, 10), Fraction(1, 3))
     >>> rational("epsilon", "0")
     Traceback (most recent call last):
-    dpbandits.errors.InputError: epsilon must be positive, a decimal number or a fraction such as "0.1" or "1/3", ...
+    dpbandits.errors.InputError: epsilon must be positive, as a decimal number or a fraction such as "0.1" or "1/3" ...
     """
     number = _read(value)
     if number is None or number < 0 or (number == 0 and not zero):
-        rule = f"must {'not be negative' if zero else 'be positive'}, a decimal number or a fraction"
-        raise InputError(name, f'{rule} such as "0.1" or "1/3", got {_shown(value)}')
+        rule = f"must {'not be negative' if zero else 'be positive'}, as a decimal number or a fraction"
+        raise InputError(name, f'{rule} such as "0.1" or "1/3" (no exponent), got {_shown(value)}')
     return _of_length(name, number, value) if isinstance(value, str) else number
 
 
@@ -75,6 +76,8 @@ def _read(value: Exactly) -> Fraction | None:
         return Fraction(float.__repr__(value)) if math.isfinite(value) else None
     if isinstance(value, int | Fraction):
         return Fraction(value)
+    if isinstance(value, Decimal):
+        return Fraction(value) if value.is_finite() and abs(value.adjusted()) <= MAX_LENGTH else None
     if isinstance(value, numbers.Integral):  # of NumPy
         return Fraction(int(value))
     return _read(float(value)) if isinstance(value, numbers.Real) else None

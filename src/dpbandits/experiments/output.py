@@ -20,6 +20,7 @@ from dpbandits.simulation import Trace
 SETTINGS, RESULTS, REPORT, CLAIMS = "settings.json", "results.sqlite", "report.html", "claims.json"
 OUTPUTS = (RESULTS, REPORT, CLAIMS, SETTINGS)  # beside the figures and data, which the settings list
 FILES = "files"
+DATA_FORMAT = 1  # of the Parquet files: it grows when their columns or their metadata change their meaning
 
 
 def open_folder(out: Path, settings: Mapping[str, Any], *, fresh: bool = False) -> Results:
@@ -66,7 +67,7 @@ def _remove(out: Path) -> None:
     for name in [*(str(name) for name in listed if ".." not in Path(str(name)).parts), *OUTPUTS]:
         path = out / name
         if path.is_dir() and not path.is_symlink():
-            if name == RESULTS:  # a folder in the place of our file
+            if name == RESULTS:  # a folder in place of our file
                 shutil.rmtree(path)
             continue
         path.unlink(missing_ok=True)
@@ -75,8 +76,8 @@ def _remove(out: Path) -> None:
             folder.rmdir()
 
 
-def _remember(out: Path, written: Sequence[Path]) -> None:
-    """Note which files are ours."""
+def remember(out: Path, written: Sequence[Path]) -> None:
+    """Note which files are ours, so that ``fresh`` removes them."""
     file = out / SETTINGS
     if not file.exists():
         return
@@ -98,7 +99,7 @@ def write_section(out: Path, section: Section, traces: Mapping[str, Trace], capt
         write_data(target, section, traces)
     elif section.tables:
         write_table(target, section.tables[0])
-    _remember(out, [*written, *([target] if traces or section.tables else [])])
+    remember(out, [*written, *([target] if traces or section.tables else [])])
 
 
 def write_data(path: Path, section: Section, traces: Mapping[str, Trace]) -> None:
@@ -147,7 +148,7 @@ def _parquet(path: Path, columns: Mapping[str, Any], cells: Mapping[str, Any]) -
     import pyarrow.parquet as parquet
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    note = json.dumps({"simulations": cells, "versions": versions()})
+    note = json.dumps({"format": DATA_FORMAT, "simulations": cells, "versions": versions()})
     parquet.write_table(pyarrow.table(dict(columns)).replace_schema_metadata({"dpbandits": note}), path)
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "Band",
     "Line",
     "Panel",
+    "Picture",
     "Table",
     "against",
     "bound_line",
@@ -43,6 +44,14 @@ class Table:
     columns: list[str]
     rows: list[list[str]]
     notes: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that is drawn to a file of its own, beside the report."""
+
+    file: str  # below the folder of figures, without the ending
+    title: str
 
 
 def curve(trace: Trace, label: str, band: Band = "stderr", style: Style = "line") -> Line:

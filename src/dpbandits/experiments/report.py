@@ -17,11 +17,12 @@ from dpbandits.environments.arms import REPLAY
 from dpbandits.errors import MissingExtraError
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import NOT_REPRODUCED, REPRODUCED, UNDECIDED, Finding
-from dpbandits.experiments.panels import Table, panel_json, panel_table
+from dpbandits.experiments.panels import Picture, Table, panel_json, panel_table
 from dpbandits.formats import duration
 from dpbandits.plotting import KINDS, Panel, looks
 from dpbandits.simulation import Simulation
 
+LAST = "time of the last call"  # a call goes on where an earlier one stopped
 CLASSES = {REPRODUCED: "yes", NOT_REPRODUCED: "no", UNDECIDED: "open"}
 
 
@@ -34,7 +35,7 @@ class Section:
     source: str
     settings: str
     cells: dict[str, Cell]
-    shown: Sequence[Panel | Table]
+    shown: Sequence[Panel | Picture | Table]
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -46,6 +47,11 @@ class Section:
     def tables(self) -> list[Table]:
         """What is shown as a table."""
         return [thing for thing in self.shown if isinstance(thing, Table)]
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """What is shown from a file."""
+        return [thing for thing in self.shown if isinstance(thing, Picture)]
 
     @property
     def id(self) -> str:
@@ -73,7 +79,7 @@ def page(title: str, sections: Sequence[Section], facts: dict[str, Any]) -> str:
     return engine.from_string(_asset("report.html.j2")).render(
         title=title,
         facts={
-            ("time" if name == "seconds" else name): duration(value) if name == "seconds" else value
+            (LAST if name == "seconds" else name): duration(value) if name == "seconds" else value
             for name, value in facts.items()
         },
         sections=sections,

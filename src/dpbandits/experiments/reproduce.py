@@ -14,8 +14,9 @@ from dpbandits.errors import InputError
 from dpbandits.experiments import output
 from dpbandits.experiments.added import cells_for, drawn
 from dpbandits.experiments.cells import Cell
+from dpbandits.experiments.claims import Finding
 from dpbandits.experiments.engines import Engine, engine
-from dpbandits.experiments.figures import check_scale, papers, select
+from dpbandits.experiments.figures import Figure, check_scale, papers, select
 from dpbandits.experiments.panels import Panel, Table
 from dpbandits.experiments.report import Section, versions
 from dpbandits.experiments.results import Results
@@ -51,7 +52,7 @@ def reproduce(
     """
     figures, folder = select(target), Path(out)
     for policy in add:
-        lookup.traits(policy)  # refuses what is none, before anything is played
+        lookup.traits(policy)  # refuses what is not a policy, before anything is played
     started = time.perf_counter()
     chosen = seed_of(seed)
     settings = {"command": "reproduce", "scale": check_scale(scale), "seed": chosen, "version": __version__}
@@ -65,16 +66,7 @@ def reproduce(
         for policy in add:
             _add(policy, of_paper, cells, shown, played, lambda more: _played(more, results, where, watch))
     sections = [
-        Section(
-            figure.path,
-            figure.title,
-            papers()[figure.paper],
-            figure.settings + (QUICK if scale == "quick" else ""),
-            cells[figure.path],
-            shown[figure.path],
-            findings[figure.path],
-        )
-        for figure in figures
+        _section(figure, scale, cells[figure.path], shown[figure.path], findings[figure.path]) for figure in figures
     ]
     if answered is not None:
         answered(sections)
@@ -85,6 +77,14 @@ def reproduce(
     facts["seconds"] = round(time.perf_counter() - started, 1)
     output.write_report(folder, "Reproduction of " + (target or "four papers"), sections, facts)
     return sections
+
+
+def _section(
+    figure: Figure, scale: str, cells: dict[str, Cell], shown: list[Panel | Table], findings: list[Finding]
+) -> Section:
+    """A figure's section of the report."""
+    settings = figure.settings + (QUICK if scale == "quick" else "")
+    return Section(figure.path, figure.title, papers()[figure.paper], settings, cells, shown, findings)
 
 
 def seeded(cells: Mapping[str, Cell], seed: int) -> dict[str, Cell]:

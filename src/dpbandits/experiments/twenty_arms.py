@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 
 from dpbandits.bounds.levels import response_cost
 from dpbandits.experiments.claims import ClaimPart, Estimate, between, quotient
@@ -26,6 +27,15 @@ MUCH_LARGER, NOT_FAR = 5.0, 3.0  # how the papers' "much larger" and "not far aw
 LARGER = "ratio at epsilon 0.2 over ratio at epsilon 2, at the horizon"
 AS_MUCH_LARGER = f"'much larger' is read as at least {MUCH_LARGER:g} times, beyond three standard errors"
 AS_NOT_FAR = f"'not far away' is read as at most {NOT_FAR:g} times as large, beyond three standard errors"
+
+
+def epsilon_steps(names: Mapping[str, str], values: Mapping[str, Estimate]) -> dict[str, tuple[Estimate, Estimate]]:
+    """For each policy, each epsilon of the sweep against the next smaller one."""
+    return {
+        f"{name} at {high:g} and {low:g}": (values[f"{kind}:{high:g}"], values[f"{kind}:{low:g}"])
+        for kind, name in names.items()
+        for low, high in pairwise(SWEEP)
+    }
 
 
 def grown_ratios(ratios: Mapping[str, tuple[Estimate, float]]) -> list[ClaimPart]:

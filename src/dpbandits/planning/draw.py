@@ -31,9 +31,8 @@ def draw_plan(plan: Plan) -> Figure:
     text = asked.arms.text
     arms = text if len(text) < 60 else f"{text[:57]}..."
     refusal = f", {100 * float(asked.refuse):.3g} % refuse" if asked.refuse else ""
-    settings = (
-        f"{arms}; {asked.horizon:,} rounds{refusal}; {asked.runs} runs, seed {asked.seed}, dpbandits {__version__}"
-    )
+    played = f"{plan.runs_in_words}, seed {asked.seed}, dpbandits {__version__}"
+    settings = f"{arms}; {asked.horizon:,} rounds{refusal}; {played}"
     if asked.arms.from_log:
         settings += f"\nno promise: {FROM_LOG}"
     figure.suptitle(settings, fontsize=9, color=GREY)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
+from dpbandits.environments.levels import HIGHEST
 from dpbandits.errors import InputError
 from dpbandits.planning.question import Question
 from dpbandits.policies import lookup
@@ -39,10 +40,11 @@ CONTENDER = 1.3  # a policy may be best if its regret, less 3 standard errors, i
 MOST_CONTENDERS = 3  # at one epsilon in one trust model
 PRECISION = 0.1  # of the regret: how far the tail's term may raise the upper end
 MOST_RUNS = 400
-#: Rounds that may be simulated for one interval, by what a round costs. These are rounds and not seconds, so that a
-#: plan does not depend on the machine.
+#: Rounds that may be simulated to make one policy's interval short, by what a round costs. These are rounds and not
+#: seconds, so that a plan does not depend on the machine. A rival may be played as often as the policy that is played
+#: most, so for more rounds than this.
 ROUNDS = {"stint": 1e12, "bulk": 2e8, "divergence": 1e8, "noise": 5e7, "counter": 5e7, "arms": 3e7}
-NO_EPSILON, HIGHEST_LEVEL = 500.0, 100.0  # practically no privacy; users' levels end at 100
+NO_EPSILON = 500.0  # practically no privacy
 
 
 class Candidate(NamedTuple):
@@ -103,16 +105,7 @@ class Outcome:
     @property
     def needs_horizon(self) -> bool:
         """Whether the policy must know the horizon before it starts."""
-        return (
-            "horizon"
-            in lookup.make(
-                self.policy,
-                arms=2,
-                epsilon=1.0 if lookup.takes(self.policy, "epsilon") else None,
-                horizon=1000,
-                given={**lookup.traits(self.policy).sample, **self.options},
-            ).settings
-        )
+        return lookup.needs_horizon(self.policy, self.options)
 
     def to_json(self, question: Question) -> dict[str, Any]:
         """JSON-ready."""
@@ -173,19 +166,20 @@ def candidates(question: Question) -> tuple[list[Candidate], list[LeftOut]]:
 
 def _unsuitable(name: str, question: Question) -> str | None:
     traits = lookup.traits(name)
-    free = not lookup.takes(name, "epsilon") and traits.levels is None
     asked = name in question.policies
     bounded = question.arms.within(*(question.reward_range or (0.0, 1.0)))
-    if question.policies and not asked and (not free or traits.slow):
+    if question.policies and not asked and (traits.private or traits.slow):
         return "not asked for"
     if not bounded and not traits.any_reward and not (traits.unbounded and not isinstance(traits.unbounded, str)):
         return f"needs rewards in [0, 1], and these are outside or unbounded: use --reward-range {_reach(question)}"
     if question.policies:
         return None
+    if not traits.low_regret:
+        return "made to name the best arm soon, and not for low regret"
     if traits.slow:
-        return "slow: it works on every arm in every round"
+        return "slow to simulate: it works on every arm in every round"
     if traits.levels is not None and question.refuse == 0:
-        return "meant for users with their own levels, and here nobody refuses"
+        return "meant for users who each have a level of their own, and in this plan all users report (see --refuse)"
     if traits.any_reward and bounded:
         return "meant for unbounded rewards, and these are bounded"
     return None
@@ -239,7 +233,7 @@ def play(
         seed=question.seed,
         checkpoints=CHECKPOINTS,
         reward_range=question.reward_range,
-        rewards_per_user=question.rewards_per_user if epsilon is not None else None,
+        **({} if epsilon is None else question.users(candidate.name)),
         workers=workers,
     )
     settled, final = _settled(trace), stands_for * trace.final_regret
@@ -286,9 +280,10 @@ def play_all(
         if progress is not None:
             progress(done, 2 * len(cells))
     outcomes = []
+    contenders = [probe for probe in probes if _may_be_best(probe, probes)]
     for done, probe in enumerate(probes, start=1):
-        if _may_be_best(probe, probes):
-            refuse, runs = _refusing(question, probe.epsilon), enough_runs(question, probe)
+        if probe in contenders:
+            refuse, runs = _refusing(question, probe.epsilon), _runs_of_all(question, _rivals(probe, contenders))
             outcomes.append(play(question, probe.candidate, probe.epsilon, refuse, workers, runs))
         else:
             outcomes.append(probe)
@@ -304,10 +299,16 @@ def enough_runs(question: Question, probe: Outcome) -> int:
     return max(question.runs, math.ceil(min(wanted, affordable, MOST_RUNS)))
 
 
+def _runs_of_all(question: Question, contenders: list[Outcome]) -> int:
+    """The number of runs for each of these: the same one, since an interval of more runs has a lower upper end."""
+    return max(enough_runs(question, contender) for contender in contenders)
+
+
 def without_privacy(question: Question, outcome: Outcome, workers: int | None = None) -> Outcome:
     """The same policy with practically no privacy."""
     leveled = lookup.traits(outcome.policy).levels is not None
-    epsilon = (HIGHEST_LEVEL if leveled else NO_EPSILON) * (question.rewards_per_user or 1)
+    epsilon = (HIGHEST if leveled else NO_EPSILON) * (question.rewards_per_user or 1)
+    question = replace(question, user_delta=None)  # each reward then has this share of epsilon, and no search is needed
     return play(question, outcome.candidate, epsilon, question.refuse, workers, outcome.runs)
 
 
@@ -316,8 +317,13 @@ def _refusing(question: Question, epsilon: float | None) -> Fraction:
     return question.refuse if epsilon is not None else Fraction(0)
 
 
+def _rivals(probe: Outcome, probes: list[Outcome]) -> list[Outcome]:
+    """Those at the same epsilon in the same trust model, itself included."""
+    return [other for other in probes if (other.epsilon, other.trust) == (probe.epsilon, probe.trust)]
+
+
 def _may_be_best(probe: Outcome, probes: list[Outcome]) -> bool:
-    rivals = [other for other in probes if (other.epsilon, other.trust) == (probe.epsilon, probe.trust)]
+    rivals = _rivals(probe, probes)
     best = sorted(rivals, key=lambda other: other.regret)
     least = min(other.regret + 3.0 * other.stderr for other in rivals)
     return probe in best[:MOST_CONTENDERS] and probe.regret - 3.0 * probe.stderr <= CONTENDER * least
@@ -326,5 +332,5 @@ def _may_be_best(probe: Outcome, probes: list[Outcome]) -> bool:
 def _cells(chosen: list[Candidate], epsilons: tuple[float, ...]) -> Iterator[tuple[Candidate, float | None]]:
     for candidate in chosen:
         name = candidate.name
-        private = lookup.takes(name, "epsilon") or lookup.traits(name).levels is not None
-        yield from ((candidate, epsilon) for epsilon in epsilons) if private else ((candidate, None),)
+        scaled = lookup.takes(name, "epsilon") or lookup.traits(name).levels is not None  # users' levels are, too
+        yield from ((candidate, epsilon) for epsilon in epsilons) if scaled else ((candidate, None),)

@@ -103,7 +103,7 @@ def _stops(question: Question, name: str, epsilon: float, horizon: int, runs: in
         seed=question.seed,
         checkpoints=1,
         reward_range=question.reward_range,
-        rewards_per_user=question.rewards_per_user,
+        **question.users(name),
         workers=workers,
     )
     assert trace.stops is not None

@@ -56,11 +56,18 @@ class Plan:
             "loss over log epsilon",
         )
 
+    @property
+    def runs_in_words(self) -> str:
+        """How many runs the policies got, in words: those that may be the best get more than others."""
+        runs = [outcome.runs for outcome in self.outcomes]
+        few, many = min(runs, default=0), max(runs, default=0)
+        return f"{few:,} to {many:,} runs" if few < many else f"{many:,} runs"
+
     def _lines(self) -> list[str]:
         """The best policies at the epsilon of the answers."""
         asked = self.question
         about = f"{shortened(asked.arms.text, 40)}, {asked.horizon:,} rounds, epsilon {self.focus:g}"
-        lines = [f"Plan: {about}; {asked.runs} runs, seed {asked.seed}"]
+        lines = [f"Plan: {about}; {self.runs_in_words}, seed {asked.seed}"]
         found = [(trust, self.best(self.focus, trust)) for trust in asked.trusts]
         for words, outcome in [*found, ("without privacy", self.free)]:
             if outcome is not None:
@@ -122,7 +129,7 @@ class Plan:
         which grows as 1/epsilon. Above both, it is the bound without privacy.
         """
         asked = _problem(self.question, 1.0)
-        if asked is None or (asked.family != "gaussian" and asked.best >= 1.0):
+        if asked is None or (asked.family != "normal" and asked.best >= 1.0):
             return None
         crossings = [asked.kl_gap(arm) / (6.0 * asked.tv_gap(arm)) for arm in asked.worse]
         return min(crossings), max(crossings)
@@ -130,17 +137,6 @@ class Plan:
     def lower(self, epsilon: float, trust: str) -> Bound | None:
         """The largest proven asymptotic lower bound; None if regret cannot be that large at this horizon."""
         return lower_bound(self.question, epsilon, trust)
-
-    @cached_property
-    def nearly_free(self) -> float | None:
-        """The smallest epsilon from which on the best private policy has at most twice the regret of ``free``."""
-        near: float | None = None
-        for epsilon in reversed(self.question.epsilons):
-            best = self.best(epsilon)
-            if self.free is None or best is None or best.regret > 2.0 * self.free.regret:
-                break
-            near = epsilon
-        return near
 
     @property
     def kept(self) -> bool:

@@ -15,6 +15,7 @@ from dpbandits.environments import Arms, Levels
 from dpbandits.environments.numbers import number, real, share
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
+from dpbandits.policies.policy import user_settings
 from dpbandits.simulation.settings import settings
 
 __all__ = ["Question", "ask"]
@@ -42,6 +43,7 @@ class Question:
     reward_range: tuple[float, float] | None = None
     unit: str = "rewards"
     rewards_per_user: int | None = None  # the most rewards of one user, where epsilon is the user's
+    user_delta: float | None = None  # the delta of that promise, where a user's responses compose
     confidence: float = 0.95  # with which a test shall know the best arm
 
     @property
@@ -63,6 +65,15 @@ class Question:
     def levels(self, epsilon: float, refuse: Fraction) -> Levels:
         """The population in which a share ``refuse`` of the users have level 0 and the others level ``epsilon``."""
         return Levels.of([0.0] * refuse.numerator + [epsilon] * (refuse.denominator - refuse.numerator))
+
+    def users(self, policy: str) -> dict[str, Any]:
+        """The settings about users, as this policy takes them: a delta only where a user's responses compose to one."""
+        promise = lookup.sample(policy).guarantee
+        composes = promise.trust == "local" and promise.epsilon is not None and not promise.delta
+        return {
+            "rewards_per_user": self.rewards_per_user,
+            "user_delta": self.user_delta if composes else None,
+        }
 
     def loss(self, regret: float) -> float | None:
         """Regret as a share of what the best arm would pay; None where it pays nothing."""
@@ -87,6 +98,7 @@ class Question:
             "reward_range": None if self.reward_range is None else list(self.reward_range),
             "unit": self.unit,
             "rewards_per_user": self.rewards_per_user,
+            "user_delta": self.user_delta,
             "confidence": self.confidence,
         }
 
@@ -110,6 +122,7 @@ def ask(
     reward_range: str | Sequence[float] | None = None,
     unit: str = "rewards",
     rewards_per_user: float | None = None,
+    user_delta: float | None = None,
     confidence: str | float = 0.95,
 ) -> Question:
     """Parse and check the input of a plan.
@@ -119,8 +132,9 @@ def ask(
     ``policies`` are names, ``module:function`` or functions; without them all suitable ones are tried. ``seed=None``
     draws a seed. ``budget`` and ``refuse`` may be percentages; a budget of 5% is 5 % of what the best arm would pay.
     With ``curve``, multiples of a single epsilon are played too. ``unit`` is what rewards are, such as clicks. With
-    ``rewards_per_user`` every epsilon is the promise for a user who gives at most this many rewards. ``confidence`` is
-    that of a test which ends when the best arm is known.
+    ``rewards_per_user`` every epsilon is the promise for a user who gives at most this many rewards; ``user_delta`` is
+    the delta of that promise where privacy is local and pure, and does nothing elsewhere. ``confidence`` is that of a
+    test which ends when the best arm is known.
 
     >>> question = ask("5", best=0.036, gap=0.006, horizon=1e6, epsilon=1, budget="5%", refuse="20%")
     >>> question.arms.text, question.budget, str(question.levels(1.0, question.refuse))
@@ -132,33 +146,45 @@ def ask(
     )
     read = _arms(arms, best, gap)
     means = read.means
-    if min(means) == max(means):
-        raise InputError("arms", f"must not all have the same mean, got {read.text}")
     rounds = _rounds(horizon, traffic, days, len(means))
     known("trust", trust, (*TRUSTS, "any"))
     epsilons, one = _epsilons(epsilon, curve)
-    several = [policies] if isinstance(policies, str) or not isinstance(policies, Iterable) else policies
-    chosen = tuple(lookup.written(lookup.find(name)) for name in several)
-    refused = share("refuse", str(refuse))
-    if not 0 <= refused < 1:
-        raise InputError("refuse", f"must be at least 0% and below 100%, got {refuse}")
+    chosen = _chosen(policies)
+    refused = _refused(refuse)
+    trusts = _trusts(TRUSTS if trust == "any" else (trust,), chosen)
+    users = _users(rewards_per_user, user_delta, trusts)
     return Question(
         read,
         rounds,
-        _trusts(TRUSTS if trust == "any" else (trust,), chosen),
+        trusts,
         epsilons,
         one,
         None if budget is None else _budget(budget, max(means) * rounds),
-        Fraction(refused).limit_denominator(100),
+        refused,
         None if traffic is None else float(traffic),
         chosen,
         at_least("runs", runs, 2),
         seed_of(seed),
         None if reward_range is None else settings()["reward_range"].read(reward_range),
         unit,
-        settings()["rewards_per_user"].read(rewards_per_user),
+        users.get("rewards_per_user"),
+        users.get("user_delta"),
         fraction("confidence", share("confidence", str(confidence))),
     )
+
+
+def _chosen(policies: str | lookup.Factory | Sequence[str | lookup.Factory]) -> tuple[str, ...]:
+    """The names of the policies to plan with; none where all suitable ones are tried."""
+    several = [policies] if isinstance(policies, str) or not isinstance(policies, Iterable) else policies
+    return tuple(lookup.written(lookup.find(name)) for name in several)
+
+
+def _refused(refuse: str | float) -> Fraction:
+    """The share of users who refuse, as a fraction of few users: a population is made of them."""
+    refused = share("refuse", str(refuse))
+    if not 0 <= refused < 1:
+        raise InputError("refuse", f"must be at least 0% and below 100%, got {refuse}")
+    return Fraction(refused).limit_denominator(100)
 
 
 def _trusts(asked: tuple[str, ...], policies: Sequence[str]) -> tuple[str, ...]:
@@ -173,7 +199,24 @@ def _trusts(asked: tuple[str, ...], policies: Sequence[str]) -> tuple[str, ...]:
     return tuple(trust for trust in asked if trust in has.values())
 
 
+def _users(rewards_per_user: object, user_delta: object, trusts: tuple[str, ...]) -> dict[str, Any]:
+    """The settings about users, as far as they are given."""
+    given = {"rewards_per_user": rewards_per_user, "user_delta": user_delta}
+    users = user_settings({name: settings()[name].read(value) for name, value in given.items()})
+    if "user_delta" in users and "local" not in trusts:
+        raise InputError("user_delta", f"is for trust local, got {users['user_delta']:g} with trust {trusts[0]}")
+    return users
+
+
 def _arms(arms: object, best: float | None, gap: float | None) -> Arms:
+    """The arms, which do not all have the same mean."""
+    read = _given_arms(arms, best, gap)
+    if min(read.means) == max(read.means):
+        raise InputError("arms", f"must not all have the same mean, got {read.text}")
+    return read
+
+
+def _given_arms(arms: object, best: float | None, gap: float | None) -> Arms:
     """The arms. A number of arms becomes one best arm, and others whose means are lower by the gap."""
     text = str(arms).strip()
     if not text.isdigit():

@@ -7,7 +7,7 @@ from dpbandits.planning.grid import SETTLED, Outcome
 from dpbandits.planning.knowing import Knowing
 from dpbandits.planning.plan import BudgetAnswer, Plan
 from dpbandits.privacy.guarantee import FROM_LOG
-from dpbandits.privacy.users import of_reward
+from dpbandits.privacy.users import of_response, of_reward
 from dpbandits.simulation.tails import share_of
 
 __all__ = ["answers", "best_table", "outcome_table", "theory"]
@@ -40,10 +40,12 @@ def _about_users(plan: Plan) -> list[str]:
     rewards = plan.question.rewards_per_user
     if rewards is None:
         return []
-    each = of_reward(plan.focus, rewards)
+    each = f"{of_reward(plan.focus, rewards):.3g}"
+    if (delta := plan.question.user_delta) is not None:
+        each += f", or {of_response(plan.focus, delta, rewards):.3g} where responses compose to a delta of {delta:g}"
     return [
         f"Epsilon is for a user with at most {plural(rewards, 'reward')}: at epsilon {plan.focus:g} each of them is "
-        f"private at {each:.3g}. A round is a reward, so that {plan.question.horizon:,} rounds are at least "
+        f"private at {each}. A round is a reward, so that {plan.question.horizon:,} rounds are at least "
         f"{plural(-(-plan.question.horizon // rewards), 'user')}."
     ]
 

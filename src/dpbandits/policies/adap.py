@@ -7,7 +7,7 @@ from dpbandits.curators import Batch
 from dpbandits.policies.policy import Parts, published
 
 PAPER = "Azize & Basu 2022"
-PRACTICAL = {"alpha": 1.0}  # the proofs ask alpha > 3; privacy does not depend on it
+PRACTICAL = {"alpha": 1.0}  # the proofs require alpha > 3; privacy does not depend on it
 COUNTS = (
     "the mean of an episode is over its n rewards (Lemma 1 divides by n-1), the first reward of an arm counts as one "
     "sample (Eq. 7-8 would give half), and noise is drawn once for each episode and kept"
@@ -19,7 +19,7 @@ def adap_ucb(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     """AdaP-UCB: UCB on the private mean of each arm's last episode, episodes doubling in length.
 
     The index at the start t of an episode is mean + sqrt(alpha log t / (2 s)) + alpha log t / (epsilon s), s being the
-    length of the arm's last episode. The proof asks alpha > 3; privacy does not depend on it.
+    length of the arm's last episode. The proof requires alpha > 3; privacy does not depend on it.
 
     Reference: Azize & Basu 2022, Algorithm 1 and Eq. (7).
     Guarantee: the sequence of choices is epsilon-private (pure, central), for ever.
@@ -76,7 +76,7 @@ def adap_imed(arms: int, *, epsilon: float, alpha: float = 3.1) -> Parts:
     cost="stint",
 )
 def adap_moss(arms: int, *, epsilon: float, horizon: int) -> Parts:
-    """AdaP-MOSS: MOSS on the private mean of each arm's last episode, its confidence covering the noise as well.
+    """AdaP-MOSS: MOSS on the private mean of each arm's last episode, its bonus covering the noise as well.
 
     The index is mean + sqrt(log+(T/(K s)) / s) + 2 log+(T/(K s)) / (epsilon s).
 

@@ -31,7 +31,7 @@ def by_horizon(horizon: int) -> dict[str, float]:
     return {"beta": 1.0 / horizon}
 
 
-@published(TT_2023, OURS, cost="stint", stops=True, short=FEW, advised=by_horizon)
+@published(TT_2023, OURS, cost="stint", stops=True, low_regret=False, short=FEW, advised=by_horizon)
 def adap_tt(
     arms: int, *, epsilon: float, beta: float = BETA, ratio: float = 2.0, first: float | str = BY_EPSILON
 ) -> Parts:
@@ -62,6 +62,7 @@ def adap_tt(
     OURS + "; the paper's text was not available, only its abstract: batches grow geometrically and are all kept",
     cost="stint",
     stops=True,
+    low_regret=False,
     short=FEW,
     advised=by_horizon,
 )
@@ -97,8 +98,10 @@ def dp_tt(
     "two arms at a time",
     cost="bulk",
     stops=True,
+    low_regret=False,
     short={"ratio": 8.0},
     advised=by_horizon,
+    relative="ldp-ucb-b",
 )
 def ctb_tt(arms: int, *, epsilon: float, beta: float = BETA, ratio: float = 1.05) -> Parts:
     """CTB-TT: find the best arm and stop, from one private bit for every reward.

@@ -82,7 +82,7 @@ def dp_glr_imed(
     Minus the log-likelihood of an arm's releases, if its mean were q, is J(q) = sum n_b d_eps(S_b/n_b, q) over its
     batches, up to a saddle-point approximation. Its least point is the estimate mu. With e = J(best mu) - J(mu) the
     index is max(0, e - correction log(1 + e)) + log n, and the least is played, until the arm's count is ``ratio``
-    times as large. ``correction=0`` has the lowest mean on most problems, and lock-outs in up to 150 of 10 000 runs.
+    times as large. ``correction=0`` has the lowest mean on most problems, and disasters in up to 150 of 10,000 runs.
 
     Reference: this package, docs/papers/strongest.md.
     Guarantee: the sequence of choices is epsilon-private (pure, central), for ever.

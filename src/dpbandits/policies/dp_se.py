@@ -16,14 +16,16 @@ BY_HORIZON = "1/horizon"
     cost="stint",
     in_turns=True,
     stops=True,
-    short={"scale": 1e-6},
+    short={"epoch_factor": 1e-6},
 )
-def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | str = BY_HORIZON, scale: float = 1.0) -> Parts:
+def dp_se(
+    arms: int, *, epsilon: float, horizon: int, beta: float | str = BY_HORIZON, epoch_factor: float = 1.0
+) -> Parts:
     """DP-SE: successive elimination on fresh private means, with gaps halved from epoch to epoch.
 
-    ``beta`` bounds the probability of dropping the best arm. ``scale`` multiplies the number of plays of an epoch;
-    privacy does not depend on that number. At 1, as published, an epoch has hundreds of plays. A small ``scale`` lets
-    the exact verifier see several epochs within a few rounds.
+    ``beta`` bounds the probability of dropping the best arm. ``epoch_factor`` multiplies the number of plays of an
+    epoch; privacy does not depend on that number. At 1, as published, an epoch has hundreds of plays. A small factor
+    lets the exact verifier see several epochs within a few rounds.
 
     Reference: Sajed & Sheffet 2019, Algorithm 2.
     Guarantee: the sequence of choices is epsilon-private (pure, central).
@@ -34,5 +36,5 @@ def dp_se(arms: int, *, epsilon: float, horizon: int, beta: float | str = BY_HOR
     3337
     """
     failure = 1.0 / at_least("horizon", horizon, 2) if beta == BY_HORIZON else fraction("beta", beta)  # type: ignore[arg-type]
-    agent = Elimination.start(arms, epsilon=epsilon, beta=failure, scale=scale)
+    agent = Elimination.start(arms, epsilon=epsilon, beta=failure, epoch_factor=epoch_factor)
     return Parts(agent, Batch.start(arms, epsilon=epsilon))

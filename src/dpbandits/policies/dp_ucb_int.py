@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 
 from dpbandits.agents import UCB, CoveringUCB
+from dpbandits.checks import positive
 from dpbandits.curators import Interval
+from dpbandits.errors import InputError
 from dpbandits.policies.policy import Parts, published
 from dpbandits.privacy.release_points import EXACT
 
 DELTA = math.exp(-10)
+COVER = 1.5
 CAUTION = (
     "the index has no term for the noise of a stored release: in a few runs of a thousand (two arms, epsilon 1) a "
     "very low first release locks the best arm out, and the expected regret grows almost linearly"
@@ -23,6 +26,7 @@ CAUTION = (
     "The default schedule is the y-rule of Lemma B.1: the constant interval can be longer than the horizon",
     cost="bulk",
     delta="delta",
+    needs_horizon={"schedule": EXACT},
     caution=CAUTION,
     advised=lambda horizon: {"schedule": EXACT, "delta": min(DELTA, 0.1 / horizon)},
 )
@@ -34,6 +38,7 @@ def dp_ucb_int(
     v: float = 1.1,
     schedule: str = "y",
     cover_noise: bool = False,
+    cover_factor: float = COVER,
     horizon: int | None = None,
 ) -> Parts:
     """DP-UCB-INT: UCB1 on means of the whole history that are released at growing counts only.
@@ -47,8 +52,8 @@ def dp_ucb_int(
     first release of the best arm locks it out in rare runs, and these decide the mean, as the first example shows.
     The regret bound of Theorem 3.5 is refuted by this: docs/papers/tossou2016.md has the shares and the means.
     ``cover_noise`` replaces the bonus by the largest shift that sampling and noise together explain at
-    1.5 log((t+1)/n). A lock-out then ends by itself, and is longer than t with probability of about (t/n)^-1.5; a usual
-    run costs more.
+    c log((t+1)/n), c being ``cover_factor``. A lock-out then ends by itself, and is longer than t with probability of
+    about (t/n)^-c; a usual run costs more. The mean length of a lock-out is finite for c > 1 only.
 
     Reference: Tossou & Dimitrakakis 2016, Algorithm 3, Corollary 3.2, Lemma B.1.
     Guarantee: the sequence of choices is (epsilon, delta)-private (central), for ever; with the exact schedule, for at
@@ -66,5 +71,7 @@ def dp_ucb_int(
     curator = Interval.start(
         arms, epsilon=epsilon, delta=delta, v=v, schedule=schedule, horizon=horizon, cover_noise=cover_noise
     )
-    agent = CoveringUCB.start(arms) if cover_noise else UCB.start(arms, alpha=4.0)
-    return Parts(agent, curator, unused=() if schedule == EXACT else ("horizon",))
+    if positive("cover_factor", cover_factor) != COVER and not cover_noise:
+        raise InputError("cover_factor", f"has an effect with cover_noise=true only, got {cover_factor:g} without it")
+    agent = CoveringUCB.start(arms, c=cover_factor) if cover_noise else UCB.start(arms, alpha=4.0)
+    return Parts(agent, curator)

@@ -9,6 +9,7 @@ from dpbandits.policies.policy import Parts, published
 PAPER = "Ren, Zhou, Liu & Shroff 2020 (responses); "
 KLUCB_PAPER = PAPER + "Gajane, Urvoy & Kaufmann 2018; Garivier & Cappe 2011 (index)"
 TS_PAPER = PAPER + "Gajane, Urvoy & Kaufmann 2018; Thompson 1933 (index)"
+TS_CAUTION = "in about one run of a thousand (two arms, epsilon 1) the first bits make the best arm look bad for long"
 IMED_PAPER = PAPER + "Honda & Takemura 2015 (index)"
 NO_LOG_LOG = "the exploration function is log t, without the 3 log log t of the proof"
 CORRECTED = "evidence e counts as max(0, e - correction log(1 + e)); correction=0 is IMED as published"
@@ -51,7 +52,13 @@ def ldp_klucb_bs(arms: int, *, epsilon: float) -> Parts:
     return Parts(KLUCB.start(arms), LocalBernoulli.start(arms, epsilon=epsilon, sigmoid=True))
 
 
-@published(TS_PAPER, cost="arms", unbounded="ldp-ts-bs", relative="thompson")
+@published(
+    TS_PAPER,
+    cost="arms",
+    unbounded="ldp-ts-bs",
+    relative="thompson",
+    caution=TS_CAUTION,
+)
 def ldp_ts_b(arms: int, *, epsilon: float) -> Parts:
     """LDP-TS-B: every reward becomes one private bit, and Thompson sampling is played on the bits.
 
@@ -68,7 +75,13 @@ def ldp_ts_b(arms: int, *, epsilon: float) -> Parts:
     return Parts(Thompson.start(arms), LocalBernoulli.start(arms, epsilon=epsilon))
 
 
-@published(TS_PAPER, cost="arms", any_reward=True, relative="thompson")
+@published(
+    TS_PAPER,
+    cost="arms",
+    any_reward=True,
+    relative="thompson",
+    caution=TS_CAUTION,
+)
 def ldp_ts_bs(arms: int, *, epsilon: float) -> Parts:
     """LDP-TS-BS: LDP-TS-B on the logistic function of the reward, for rewards of any size.
 

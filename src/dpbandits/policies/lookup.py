@@ -18,6 +18,7 @@ from dpbandits.policies.policy import Policy, Traits
 __all__ = [
     "Factory",
     "find",
+    "kinds",
     "make",
     "merged",
     "names",
@@ -28,12 +29,13 @@ __all__ = [
     "sample",
     "takes",
     "traits",
+    "valued",
     "written",
 ]
 
 Factory = Callable[..., Policy]
 
-REQUIRED = "required"  # in the place of a default
+REQUIRED = "required"  # in place of a default
 
 #: Parameters that have a place of their own in every call; all others are options.
 COMMON = ("arms", "epsilon", "horizon", "rewards_per_user", "user_delta")
@@ -114,14 +116,16 @@ def merged(options: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[s
     return {**(options or {}), **more}
 
 
-def needs_horizon(policy: str | Factory) -> bool:
-    """Whether a policy must be told for how many rounds it will be played.
+def needs_horizon(policy: str | Factory, options: Mapping[str, Any] | None = None) -> bool:
+    """Whether a policy must be told for how many rounds it will be played, if it has these options.
 
     >>> needs_horizon("adap-moss"), needs_horizon("adap-ucb"), needs_horizon("dp-ucb-int")
     (True, False, False)
+    >>> needs_horizon("dp-ucb-int", {"schedule": "exact"})
+    True
     """
-    parameter = inspect.signature(find(policy)).parameters.get("horizon")
-    return parameter is not None and parameter.default is inspect.Parameter.empty
+    defaults = {name: one.default for name, one in inspect.signature(find(policy)).parameters.items()}
+    return traits(policy).horizon_needed({**defaults, **(options or {})})
 
 
 def traits(policy: str | Factory) -> Traits:
@@ -163,6 +167,17 @@ def make(
     {'arms': 5, 'epsilon': 1.0, 'alpha': 1.0}
     """
     factory = find(policy)
+    users = {"rewards_per_user": rewards_per_user, "user_delta": user_delta}
+    settings = {**_common(factory, arms, epsilon, horizon, users), **_options(factory, given or {})}
+    if takes(factory, "horizon") and horizon is None and needs_horizon(factory, settings):
+        raise InputError("horizon", f"is required by {_with_options(written(factory), factory)}, got none")
+    return factory(**settings)
+
+
+def _common(
+    factory: Factory, arms: int, epsilon: float | None, horizon: int | None, users: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The parameters that policies have in common, as far as this one takes them; ``users`` are those for a user."""
     label = written(factory)
     settings: dict[str, Any] = {"arms": arms}
     if takes(factory, "epsilon"):
@@ -174,24 +189,34 @@ def make(
         where = own if traits(factory).private else "it is not private"
         raise InputError("epsilon", f"is not a parameter of {label} ({where}), got {epsilon}")
     if takes(factory, "horizon"):
-        if horizon is None and needs_horizon(factory):
-            raise InputError("horizon", f"is required by {label}: how many rounds it will be played, got none")
         settings["horizon"] = horizon
-    for name, setting in (("rewards_per_user", rewards_per_user), ("user_delta", user_delta)):
+    for name, setting in users.items():
         if setting is not None:
             if not takes(factory, name):
                 raise InputError(name, f"is not a parameter of {label}, which is not private, got {setting}")
             settings[name] = setting
-    allowed = options(factory)
-    for option, value in (given or {}).items():
+    return settings
+
+
+def _options(factory: Factory, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a policy, as values. Refuses one that it does not have, and the lack of one that it requires."""
+    label, settings, allowed = written(factory), dict[str, Any](), options(factory)
+    for option, value in given.items():
         if option not in allowed:
             hint = nearest(option, allowed) if allowed else "it has none"
             raise InputError(str(option), f"is not an option of {label}: {hint}")
-        settings[option] = _value(option, value, str(allowed[option].annotation))
+        settings[option] = valued(option, value, allowed[option].annotation)
     for option, parameter in allowed.items():
         if parameter.default is inspect.Parameter.empty and option not in settings:
             raise InputError(option, f"is an option that {label} requires, got none")
-    return factory(**settings)
+    return settings
+
+
+def _with_options(label: str, factory: Factory) -> str:
+    """A policy that needs a horizon, with the options that make it so, and what the horizon is."""
+    needed = traits(factory).needs_horizon
+    chosen = "" if isinstance(needed, bool) else f" with {', '.join(f'{k}={v}' for k, v in needed.items())}"
+    return f"{label}{chosen}: how many rounds it will be played"
 
 
 def sample(policy: str | Factory, *, arms: int = 2, epsilon: float = 1.0, horizon: int = 1000, **given: Any) -> Policy:
@@ -204,22 +229,32 @@ def sample(policy: str | Factory, *, arms: int = 2, epsilon: float = 1.0, horizo
     return find(policy)(**{**{name: value for name, value in common.items() if takes(policy, name)}, **given})
 
 
-def _value(option: str, value: Any, annotation: str) -> Any:
+def kinds(annotation: Any) -> set[str]:
+    """The types that a parameter takes, by name; an annotation is text in a module that postpones annotations.
+
+    >>> kinds("float | str") == kinds(float | str) == {"float", "str"}
+    True
+    """
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return {kind.strip() for kind in text.split("|")}
+
+
+def valued(option: str, value: Any, annotation: Any) -> Any:
     """``value``, read from text as its parameter's type asks; a number of NumPy as Python's."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if not isinstance(value, str):
         return value
-    kinds = [kind.strip() for kind in annotation.split("|")]
-    if "bool" in kinds:
+    taken = kinds(annotation)
+    if "bool" in taken:
         if value.lower() not in ("true", "false"):
             raise InputError(option, f"must be true or false, got '{value}'")
         return value.lower() == "true"
-    if "float" in kinds or "int" in kinds:
+    if "float" in taken or "int" in taken:
         try:
             return float(value)
         except ValueError:
-            if "str" not in kinds:
+            if "str" not in taken:
                 raise InputError(option, f"must be a number, got '{value}'") from None
     return value
 

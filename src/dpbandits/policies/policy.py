@@ -1,4 +1,4 @@
-"""A published algorithm: an agent paired with a curator, with claim, citation, and what differs from the print."""
+"""A published algorithm: an agent paired with a curator, with claim, citation, and what differs from the paper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpbandits.privacy.guarantee import SHOWS, Guarantee
 from dpbandits.privacy.users import delta_of_reward, for_users, of_response, of_reward
 from dpbandits.protocols import Agent, Curator
 
-__all__ = ["AUTO", "Mechanism", "Parts", "Policy", "SimulationCost", "Traits", "published"]
+__all__ = ["AUTO", "Mechanism", "Parts", "Policy", "SimulationCost", "Traits", "published", "user_settings"]
 
 P = ParamSpec("P")
 
@@ -45,17 +45,25 @@ Mechanism = Literal["laplace", "bernoulli"]
 #: each round, a counter for each round, or work on every arm in every round.
 SimulationCost = Literal["stint", "bulk", "divergence", "noise", "counter", "arms"]
 
+#: A policy with at least this many disasters in 10,000 runs needs a caution. A disaster is a run that loses more than
+#: ten times the median. With 10 of them, the 99.9 % quantile in our tables is itself a disaster. What counts is the
+#: worst cell for tails of the standing benchmark (docs/benchmark.md), with the options that a plan would choose; a test
+#: compares.
+CAUTION_DUE = 10
+
 
 @dataclass(frozen=True)
 class Traits:
     """What is known about an algorithm before it is made with any settings."""
 
     paper: str
-    differs: str = "nothing"  # from the print
+    differs: str = "nothing"  # from the published algorithm
     cost: SimulationCost = "arms"
     levels: Mechanism | None = None  # where each user has a level: how a response at that level is made private
     delta: str | None = None  # the option that is the delta of its promise, beside epsilon; a user's rewards share it
     threshold: str | None = None  # the option that is a least level, where responses of users below it are discarded
+    needs_horizon: bool | Mapping[str, Any] = False  # whether it must know the number of rounds: always, or with these
+    # options; a parameter ``horizon`` without a default is always needed, and need not be declared
     any_reward: bool = False  # whether rewards may lie outside [0, 1]
     unbounded: str | Mapping[str, Any] = ""  # if they may not: another policy, or options of this one, that allow it
     sample: Mapping[str, Any] = field(default_factory=dict)  # values for required options, to try it out with
@@ -64,9 +72,10 @@ class Traits:
     overspends: Mapping[str, Any] = field(default_factory=dict)  # options with which it promises more than epsilon
     in_turns: bool = False  # whether a simulation plays the arms of an epoch in turns: the agent says how many
     practical: Mapping[str, Any] = field(default_factory=dict)  # options that often lose less, outside the theorem
-    caution: str = ""  # what goes badly wrong in a small share of the runs, and how often
+    caution: str = ""  # what goes badly wrong in a small share of the runs, and how often; due from CAUTION_DUE on
     advised: Callable[[int], Mapping[str, Any]] | None = None  # options that a careful user sets, by the horizon
     stops: bool = False  # whether it stops when it knows the best arm; its option ``beta`` bounds how often it errs
+    low_regret: bool = True  # False: it is made to name the best arm soon, and a plan plays it only if it is asked for
     private: bool = True  # whether anything is promised; if so, ``rewards_per_user`` is one of its settings
     recommended: bool = False  # whether it is the one to try first in its trust model: docs/papers/strongest.md
     relative: str = ""  # the nearest older policy, beside whose speed its own is measured
@@ -77,13 +86,17 @@ class Traits:
         """Whether a simulation takes longer than those of most other policies together."""
         return self.cost == "arms"
 
+    def horizon_needed(self, settings: Mapping[str, Any]) -> bool:
+        """Whether it must know the number of rounds if it is made with these settings."""
+        needed = self.needs_horizon
+        return needed if isinstance(needed, bool) else _agree(settings, needed)
+
 
 class Parts(NamedTuple):
     """What a policy is made of."""
 
     agent: Agent
     curator: Curator
-    unused: tuple[str, ...] = ()  # settings that have no effect here, and are not kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +160,7 @@ class Policy:
     def any_reward(self) -> bool:
         """Whether rewards may lie outside [0, 1]."""
         needed = self.traits.unbounded
-        return self.traits.any_reward if isinstance(needed, str) else self._has(needed)
+        return self.traits.any_reward if isinstance(needed, str) else _agree(self.settings, needed)
 
     @property
     def threshold(self) -> float | None:
@@ -157,10 +170,7 @@ class Policy:
     @property
     def overspends(self) -> bool:
         """Whether it promises more than the epsilon that was asked for, as its declaration says of these options."""
-        return bool(self.traits.overspends) and self._has(self.traits.overspends)
-
-    def _has(self, options: Mapping[str, Any]) -> bool:
-        return all(self.settings.get(name) == value for name, value in options.items())
+        return bool(self.traits.overspends) and _agree(self.settings, self.traits.overspends)
 
     def for_users(self, rewards_per_user: int, user_delta: float | None = None) -> Policy:
         """The same policy, whose promise is for users with at most this many rewards; each reward gets a share of it.
@@ -214,7 +224,7 @@ def published(
     def decorate(build: Callable[P, Parts]) -> Callable[P, Policy]:
         own, name = inspect.signature(build), build.__name__.replace("_", "-")
         signature = own
-        about = Traits(paper, differs, **{"title": _title(build), **traits})
+        about = _with_horizon(name, Traits(paper, differs, **{"title": _title(build), **traits}), own)
         _check_threshold(name, about, own)
         _check_delta(name, about, own)
         if about.private:
@@ -225,12 +235,13 @@ def published(
             bound = _bound(name, signature, args, kwargs)
             asked = bound.arguments
             asked["arms"] = at_least("arms", asked["arms"], 2)
-            users = _users(asked)
+            users = user_settings(asked)
             settings = {key: value for key, value in asked.items() if key not in USERS}
             given = inspect.BoundArguments(own, OrderedDict(_of_rewards(settings, users, about)))
             parts = _checked(name, about, build(*given.args, **given.kwargs))
-            kept = {key: value for key, value in settings.items() if key not in parts.unused}
-            made = Policy(name, {**kept, **users}, parts.agent, parts.curator, about, factory)
+            if about.needs_horizon and not about.horizon_needed(settings):
+                del settings["horizon"]  # it has no effect here, and the policy plays on for ever
+            made = Policy(name, {**settings, **users}, parts.agent, parts.curator, about, factory)
             _check_users(made)
             return made
 
@@ -239,6 +250,27 @@ def published(
         return factory
 
     return decorate
+
+
+def _with_horizon(name: str, traits: Traits, signature: inspect.Signature) -> Traits:
+    """The traits, with what the parameters say on the horizon; a declaration that contradicts them is refused."""
+    needed, parameter = traits.needs_horizon, signature.parameters.get("horizon")
+    if parameter is not None and parameter.default is inspect.Parameter.empty:
+        if isinstance(needed, Mapping):
+            raise InputError("needs_horizon", f"is always so for {name}, whose horizon has no default, got {needed}")
+        return replace(traits, needs_horizon=True)
+    if needed and parameter is None:
+        raise InputError("needs_horizon", f"is a trait of policies with a parameter horizon, and {name} has none")
+    for option in needed if isinstance(needed, Mapping) else ():
+        if option not in signature.parameters:
+            hint = nearest(option, signature.parameters)
+            raise InputError("needs_horizon", f"must name options of {name}, got '{option}': {hint}")
+    return traits
+
+
+def _agree(settings: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+    """Whether these options have these values."""
+    return all(settings.get(name) == value for name, value in options.items())
 
 
 def _check_threshold(name: str, traits: Traits, signature: inspect.Signature) -> None:
@@ -298,8 +330,8 @@ def _bound(name: str, signature: inspect.Signature, args: Any, kwargs: Any) -> i
     return bound
 
 
-def _users(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings about users, as far as they are given."""
+def user_settings(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings about users, as far as they are given, checked."""
     users = {name: asked[name] for name in USERS if asked.get(name) is not None}
     if "rewards_per_user" in users:
         users["rewards_per_user"] = at_least("rewards_per_user", users["rewards_per_user"], 1)

@@ -85,9 +85,9 @@ def corollary_3_1(rate: float, v: float, t: int, delta: float) -> tuple[float, f
     _check(rate, v, t)
     fraction("delta", delta)
     half = 0.5 * v
-    scale = rate * float(zeta(v))
-    return rate * (t ** (1.0 - half) - half) / (1.0 - half), 2.0 * scale + math.sqrt(
-        2.0 * scale * math.log(1.0 / delta)
+    squares = rate * float(zeta(v))
+    return rate * (t ** (1.0 - half) - half) / (1.0 - half), 2.0 * squares + math.sqrt(
+        2.0 * squares * math.log(1.0 / delta)
     )
 
 
@@ -152,9 +152,9 @@ def exact_interval(epsilon: float, delta: float, v: float, horizon: int) -> int:
         raise InputError(
             "epsilon", f"must be at least {horizon ** (-0.5 * v):.6g}, one release at the horizon, got {epsilon}"
         )
-    shortest = _shortest(horizon, lambda f: math.log(_pure(f, v, horizon) / epsilon))
+    shortest = _shortest(horizon, lambda f: _excess(_pure(f, v, horizon), epsilon))
     if delta > 0.0:
-        shortest = _shortest(shortest, lambda f: math.log(_renyi(*_releases(f, v, horizon), delta) / epsilon))
+        shortest = _shortest(shortest, lambda f: _excess(_renyi(*_releases(f, v, horizon), delta), epsilon))
         shortest = _shortest(shortest, lambda f: _optimal_excess(*_releases(f, v, horizon), epsilon, delta))
     return shortest
 
@@ -197,6 +197,11 @@ def _pure(interval: int, v: float, horizon: int) -> float:
 
 def _renyi(e: Floats, m: Floats, delta: float) -> float:
     return rdp_to_dp(lambda order: float(np.dot(m, laplace_rdp(e, order))), delta)
+
+
+def _excess(cost: float, epsilon: float) -> float:
+    """log(cost / epsilon). A cost by Renyi divergences can be 0 or less if delta is large: it is within any target."""
+    return math.log(cost / epsilon) if cost > 0.0 else -1.0
 
 
 def _optimal_excess(e: Floats, m: Floats, epsilon: float, delta: float) -> float:

@@ -340,7 +340,7 @@ class _Answered:
 
 
 class _Gone(Exception):  # noqa: N818  # it is caught, and no error
-    """The client has left before all of its request had come. What came is not acted on, and nobody is answered."""
+    """The client disconnected before its whole request had arrived. The request is discarded."""
 
 
 class _Headed(Exception):  # noqa: N818  # it is caught, and no error

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from dpbandits.draws import WatchedGenerator
 from dpbandits.service import tokens
 from dpbandits.service.experiment import HOLDOUT, POLICY, RANDOM, REPLACED, SHADOW, Experiment
 from dpbandits.service.keyring import Keyring
@@ -26,7 +25,6 @@ from dpbandits.service.tokens import Lease, Token
 __all__ = [
     "SILENT",
     "Ask",
-    "Choices",
     "LiveRun",
     "Made",
     "choose",
@@ -52,18 +50,6 @@ def silenced(level: int) -> int:
 
 
 _chance = random.SystemRandom()
-
-
-class Choices:
-    """The chance that agents may use, and whether they did: the propensity of their choice is then not known."""
-
-    def __init__(self) -> None:
-        self._generator = np.random.default_rng()
-        self.used = False
-
-    def __getattr__(self, name: str) -> Any:
-        self.used = True
-        return getattr(self._generator, name)
 
 
 @dataclass
@@ -145,7 +131,7 @@ def taken(experiment: Experiment, made: Made, ask: Ask) -> Refusal | None:
 
 
 def choose(
-    run: LiveRun, state: LiveState, ask: Ask, silent: bool, now: float, noise: Any, choices: Choices
+    run: LiveRun, state: LiveState, ask: Ask, silent: bool, now: float, noise: Any, choices: WatchedGenerator
 ) -> list[Made]:
     """Make decisions on ``state``. Their time is in milliseconds, as tokens have it: responses are awaited by it."""
     made = int(now * 1000)
@@ -214,7 +200,7 @@ def _row(
 
 
 def _pick(
-    run: LiveRun, state: LiveState, person: bytes, silent: bool, now: float, noise: Any, choices: Choices
+    run: LiveRun, state: LiveState, person: bytes, silent: bool, now: float, noise: Any, choices: WatchedGenerator
 ) -> tuple[int, int, int, float | None]:
     """(arm, stint, kind, propensity) of one decision.
 
@@ -240,7 +226,7 @@ def _pick(
 
 
 def _pick_or_draw(
-    experiment: Experiment, state: LiveState, instead: int, now: float, noise: Any, choices: Choices
+    experiment: Experiment, state: LiveState, instead: int, now: float, noise: Any, choices: WatchedGenerator
 ) -> tuple[int, int, int, float | None]:
     """By the policy or, for a floor or a burn-in, by chance among the arms that are not paused."""
     allowed = [arm for arm in range(len(experiment.arms)) if arm not in experiment.paused]

@@ -12,9 +12,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
+from dpbandits.draws import WatchedGenerator
 from dpbandits.errors import InputError
 from dpbandits.exact import SystemNoise
-from dpbandits.service.books import Choices, LiveRun
+from dpbandits.service.books import LiveRun
 from dpbandits.service.commits import Control
 from dpbandits.service.experiment import Experiment, Settings
 from dpbandits.service.problems import Refusal
@@ -79,7 +80,7 @@ def _insert(service: Service, connection: Connection, asked: Settings, who: str,
     )
     state = LiveState(experiment.policy, experiment.window)
     if not service.store.embedded:
-        state.open(at / 1000, SystemNoise(), Choices())
+        state.open(at / 1000, SystemNoise(), WatchedGenerator())
     run = LiveRun(experiment, state)
     first = {"experiment": number, "epoch": 0, "version": 0, "draws": 0, "changed": 0, "at": at}
     connection.execute(sa.insert(states).values(**first, state=seal(service.keys, experiment, state)))

@@ -11,7 +11,8 @@ import structlog
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from dpbandits.service.books import Choices, LiveRun
+from dpbandits.draws import WatchedGenerator
+from dpbandits.service.books import LiveRun
 from dpbandits.service.clock import Clock
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import Seldom
@@ -49,7 +50,7 @@ class Commits(ABC, Generic[Hot]):
     tally: Tally
     runs: dict[int, LiveRun]
     metrics: Metrics
-    choices: Choices = field(default_factory=Choices, init=False)
+    choices: WatchedGenerator = field(default_factory=WatchedGenerator, init=False)
     _connection: Connection | None = field(default=None, init=False)
     _seldom: Seldom = field(default_factory=Seldom, init=False)
 

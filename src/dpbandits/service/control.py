@@ -207,7 +207,7 @@ def _operation(api: FastAPI, service: Service) -> None:
 
     @api.get("/readyz", summary="It can store what it is given", tags=["operation"])
     async def readyz() -> dict[str, str]:
-        await service.probe()
+        await service.probe.ask()
         return {"status": "ready"}
 
     @api.get(

@@ -60,30 +60,30 @@ class Embedded(Commits[Job]):
 
         What is in memory is read first. From then on the file can only hold more.
         """
-        if self.store.path is None or self.store.refused is not None:
+        if self.store.path is None or self.store.file.refused is not None:
             return
         known = {number: run.changed for number, run in list(self.runs.items())}
         try:
-            with closing(self.store.connect_file("ro", timeout=1.0)) as connection:
+            with closing(self.store.file.connect("ro", timeout=1.0)) as connection:
                 found = dict(connection.execute("select experiment, changed from states").fetchall())
         except sqlite3.OperationalError as error:  # where it is busy or gone, the next commit says so
             before, self._broken = self._broken, error.sqlite_errorname.startswith(BROKEN)
             if before and self._broken:
-                raise self.store.refuse_all(DAMAGED) from None
+                raise self.store.file.refuse_all(DAMAGED) from None
             return
         except sqlite3.DatabaseError:
-            raise self.store.refuse_all(DAMAGED) from None
+            raise self.store.file.refuse_all(DAMAGED) from None
         self._broken = False
         if any(found.get(number, -1) < changed for number, changed in known.items()):
-            raise self.store.refuse_all(CHANGED)
+            raise self.store.file.refuse_all(CHANGED)
 
     def _opened(self) -> Connection:
         connection = super()._opened()
-        self.store.look_at_names()
+        self.store.file.look_at_names()
         return connection
 
     def _lost(self, error: Exception) -> Unavailable:
-        self.store.beside = None  # the log may be deleted with the last connection, and the next one makes another
+        self.store.file.beside = None  # the log may be deleted with the last connection, and the next one makes another
         return super()._lost(error)
 
     def _reason(self, error: Exception) -> str:
@@ -117,7 +117,7 @@ class Embedded(Commits[Job]):
             self._doubts = work.read(jobs)
             answers = [work.do(job) for job in jobs]
             changed = work.finish()
-            self.store.remember(work.rows.now)
+            self.store.file.remember(work.rows.now)
             cursor.execute("COMMIT")
         except BaseException:
             if driver.in_transaction:
@@ -295,7 +295,7 @@ class _Work:
                 (state.version, run.draws + drawn, run.changed + 1, rows.at, sealed, number, run.changed),
             )
             if self.cursor.rowcount != 1:
-                raise books.store.refuse_all(CHANGED)
+                raise books.store.file.refuse_all(CHANGED)
         self.look_at_others()
         rows.write(self.cursor, embedded=True)
         return changed
@@ -305,4 +305,4 @@ class _Work:
         others = {lease.experiment for lease, _, _ in self.rows.answers} - self.states.keys()
         found = dict(WRITTEN.run(self.cursor, [(number,) for number in others], embedded=True))
         if any(found.get(number) != self.books.runs[number].changed for number in others):
-            raise self.books.store.refuse_all(CHANGED)
+            raise self.books.store.file.refuse_all(CHANGED)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from dpbandits.curators import LocalBernoulli
-from dpbandits.curators.intervals import interval_of_any_stint, noise, spread
+from dpbandits.curators.confidence import interval_of_any_stint, noise, spread
 from dpbandits.errors import InputError
 from dpbandits.exact import rational, window_width
 from dpbandits.mechanisms import attenuation, debias, piecewise_mean, window_probability
@@ -47,14 +47,14 @@ def _estimated(experiment: Experiment, mean: float, ends: tuple[float, float] | 
     Rewards are rounded to a grid, which may move an end by as much.
     """
     low, high, of = unit_of(experiment)
-    scale = high - low
+    span = high - low
     both = None
     if ends is not None:
         below, above = min(ends[0], mean) - 1.0 / GRID, max(ends[1], mean) + 1.0 / GRID
         both = [below if mean < 0.0 else unit(below), above if mean > 1.0 else unit(above)]
     said: dict[str, Any] = {
-        "mean": low + scale * mean,
-        "interval": None if both is None else [low + scale * end for end in both],
+        "mean": low + span * mean,
+        "interval": None if both is None else [low + span * end for end in both],
         "confidence": 1.0 - MISSED,
         "of": of,
         "responses": n,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpbandits.curators.intervals import interval_of_any_stint
+from dpbandits.curators.confidence import interval_of_any_stint
 from dpbandits.errors import InputError
 from dpbandits.service.estimates import unit_of
 from dpbandits.service.experiment import Experiment

@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from dpbandits.bounds.levels import best_epsilon_min
+from dpbandits.checks import MAX_EXACT_INT
 from dpbandits.client.responder import MECHANISMS
 from dpbandits.environments.levels import Levels
 from dpbandits.errors import InputError
@@ -32,6 +33,7 @@ from dpbandits.exact import rational
 from dpbandits.numerics import on_grid, unit
 from dpbandits.parts import arrays
 from dpbandits.policies import lookup
+from dpbandits.policies.levels import check_levels, check_threshold
 from dpbandits.policies.policy import AUTO, Policy
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.service.keyring import Keyring
@@ -40,7 +42,7 @@ from dpbandits.session import EXACT_NOISE
 __all__ = ["HOLDOUT", "POLICY", "RANDOM", "REPLACED", "SHADOW", "Experiment", "Reward", "Settings", "refuse_alike"]
 
 #: Who chose the arm of a decision: the policy; chance, for a floor or before the policy begins; the baseline, for a
-#: user who is held out, or for everybody in shadow mode; the baseline in the place of a paused arm.
+#: user who is held out, or for everybody in shadow mode; the baseline in place of a paused arm.
 POLICY, RANDOM, HOLDOUT, SHADOW, REPLACED = range(5)
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -48,7 +50,7 @@ MOST_ARMS = 1000
 LEAST_EPSILON = Fraction(1, 10**9)  # below, estimates are not numbers
 WIDEST = 1e200  # range of rewards; with noise an estimate may be far outside, and must be a float
 SHORTEST_WINDOW = 0.001  # times are in milliseconds
-LARGEST_RESPONSE = 1 << 53  # a public bound; exact noise exceeds it never in practice, a forger might
+LARGEST_RESPONSE = MAX_EXACT_INT  # a public bound; exact noise exceeds it never in practice, a forger might
 EVERYBODY_ANSWERS = "whether a response comes does not depend on the reward"
 
 
@@ -101,7 +103,9 @@ class Settings(_Fields):
     levels: list[Exact] | None = Field(
         None, min_length=1, max_length=1000, description="The levels that users may have, where each has their own."
     )
-    horizon: int | None = Field(None, ge=1, le=2**53, description="The number of rounds, where the policy needs one.")
+    horizon: int | None = Field(
+        None, ge=1, le=MAX_EXACT_INT, description="The number of rounds, where the policy needs one."
+    )
     options: dict[str, Option] = Field(default_factory=dict, description="The policy's own options.")
     reward: Reward = Reward()
     response_window: float | None = Field(
@@ -112,7 +116,7 @@ class Settings(_Fields):
     baseline: str | None = Field(None, description="The arm that held-out users get, and everybody in shadow mode.")
     floor: float = Field(0.0, ge=0, le=0.5, description="The least probability of every arm.")
     burn_in: int = Field(
-        0, ge=0, le=2**53, description="How many decisions are made at random before the policy begins."
+        0, ge=0, le=MAX_EXACT_INT, description="How many decisions are made at random before the policy begins."
     )
     holdout: float = Field(0.0, ge=0, lt=1, description="The share of users who always get the baseline.")
 
@@ -147,7 +151,7 @@ class Experiment:
             and promised is not None
             and (self.epsilon is None or float(self.epsilon) != promised)
         ):
-            self.epsilon = rational("epsilon", promised)  # another setting decides it, or the print promises more
+            self.epsilon = rational("epsilon", promised)  # it follows from another option, or is larger than epsilon
         self.costs = self.levels or [self.epsilon or Fraction(0)]  # of a response, for each level
         self.level_values = [float(cost) for cost in self.costs]
         self.silent_levels = {number for number, level in enumerate(self.levels or ()) if not level}  # nothing is taken
@@ -298,14 +302,10 @@ def _policy(asked: Settings, arms: int, levels: list[Fraction] | None, own: Coll
             "policy", f"'{asked.policy}' is not allowed: name your own policies in the server's setting own_policies"
         )
     traits, options = lookup.traits(asked.policy), dict(asked.options)
-    mechanism, threshold = traits.levels, traits.threshold
-    if mechanism is None and levels is not None:
-        raise InputError("levels", f"is not a setting of {asked.policy}: one epsilon holds for all users")
-    if mechanism is not None:
-        if levels is None:
-            raise InputError("levels", f"is required by {asked.policy}: the levels that users may have, got none")
-        if threshold is not None and options.get(threshold) == AUTO:
-            options[threshold] = best_epsilon_min(Levels.of(float(level) for level in levels), mechanism)
+    users = None if levels is None else Levels.of(float(level) for level in levels)  # floats, as the threshold is
+    check_levels(asked.policy, traits, users)
+    if users is not None and traits.levels and traits.threshold and options.get(traits.threshold) == AUTO:
+        options[traits.threshold] = best_epsilon_min(users, traits.levels)
     if asked.horizon is not None and not lookup.takes(asked.policy, "horizon"):
         raise InputError("horizon", f"is not a setting of {asked.policy}, which plays on for ever, got {asked.horizon}")
     epsilon = None if asked.epsilon is None else float(rational("epsilon", asked.epsilon))
@@ -315,10 +315,7 @@ def _policy(asked: Settings, arms: int, levels: list[Fraction] | None, own: Coll
         if error.parameter != "horizon" or asked.horizon is not None:
             raise
         raise InputError("horizon", f"is required by {asked.policy}: the number of rounds, got none") from None
-    least = policy.threshold
-    highest = float(max(levels or [Fraction(0)]))  # a float, as the threshold is: the float 0.1 is above 1/10
-    if threshold is not None and least is not None and highest < least:
-        raise InputError(threshold, f"must be a level that some users have, at most {highest:g}, got {least:g}")
+    check_threshold(policy, users)
     return policy
 
 

@@ -65,7 +65,7 @@ def beside(path: Path) -> list[tuple[int, int] | None]:
 
 
 def generation(descriptor: int) -> int:
-    """Which it is of the files that had its inode number one after the other; 0 where the file system does not say."""
+    """The file's generation number, which tells files with a reused inode number apart; 0 if it is not known."""
     try:
         return int.from_bytes(fcntl.ioctl(descriptor, GET_GENERATION, bytes(8)), sys.byteorder)
     except OSError:

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import psycopg
 import structlog
 
+from dpbandits.draws import WatchedGenerator
 from dpbandits.errors import InputError
 from dpbandits.exact import SystemNoise
-from dpbandits.service.books import SILENT, Choices, LiveRun, Made, foldable
+from dpbandits.service.books import SILENT, LiveRun, Made, foldable
 from dpbandits.service.experiment import HOLDOUT, RANDOM
 from dpbandits.service.keyring import Keyring
 from dpbandits.service.logs import where
@@ -79,7 +80,7 @@ class Folder:
         self._leads: dict[int, _Lead] = {}
         self._failed: dict[int, float] = {}  # until when an experiment whose fold failed is left alone
         self._failing: dict[int, float] = {}  # since when all folds of an experiment have failed
-        self._noise, self._choices = SystemNoise(), Choices()
+        self._noise, self._choices = SystemNoise(), WatchedGenerator()
 
     def start(self) -> None:
         """Begin to fold."""
@@ -142,7 +143,7 @@ class Folder:
         return folded
 
     def _fail(self, connection: psycopg.Connection[Any], run: LiveRun) -> None:
-        """What was accepted waits until the error is mended, also if the experiment is stopped.
+        """What was accepted waits until the error is fixed, also if the experiment is stopped.
 
         Only if its owner has put the experiment away, and its folds go on to fail, is it given up.
         """
@@ -213,7 +214,9 @@ class Folder:
             run = lead.run
             if run is None or changed != run.changed or experiment.revision != run.experiment.revision:
                 run = LiveRun(experiment, opened(self.books.keys, experiment, sealed), epoch, draws, changed)
-                lead.restored = self.books.tally.ahead_of(run)  # first: where that fails, it is looked at again
+                lead.restored = self.books.tally.ahead_of(
+                    run
+                )  # before lead.run is set: if it fails, the next fold looks again
                 lead.run = run
             if not lead.restored:
                 self.books.tally.count(run)  # nothing more is drawn before that

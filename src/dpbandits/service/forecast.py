@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from dpbandits.environments.levels import Levels
+from dpbandits.environments.levels import HIGHEST, Levels
 from dpbandits.errors import InputError
 from dpbandits.exact import rational
 from dpbandits.planning.grid import Outcome, play, without_privacy
@@ -23,7 +23,6 @@ __all__ = ["answer"]
 
 RUNS = 20
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0)  # multiples of the epsilon that is asked about
-HIGHEST = 100.0  # users' levels end there
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,26 +48,21 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
     ('local', 'central', [0.25, 0.5, 1.0, 2.0, 4.0])
     """
     name, epsilon, levels = given.pop("policy"), given.pop("epsilon"), _levels(given.pop("levels", None))
-    private, leveled = lookup.takes(name, "epsilon"), lookup.traits(name).levels is not None
-    if private and epsilon is None:
+    takes_epsilon, leveled = lookup.takes(name, "epsilon"), lookup.traits(name).levels is not None
+    if takes_epsilon and epsilon is None:
         raise InputError("epsilon", f"is required by {name}, got none")
     if leveled and not any(levels):
         raise InputError("levels", f"is required by {name}: at least one above 0, got none")
     asked = {**given, "arms": str(given["arms"]), "runs": RUNS, "seed": 0}
-    at = max(levels) if leveled else epsilon if private else None
+    at = max(levels) if leveled else epsilon if takes_epsilon else None
     plain = question = ask(**asked, epsilon=1.0 if at is None else at)
     if leveled:
-        plain = dataclasses.replace(plain, refuse=Fraction(levels.count(0.0), len(levels)))
-        question = OfLevels(**{one.name: getattr(plain, one.name) for one in dataclasses.fields(plain)}, given=levels)
+        plain, question = _with_levels(plain, levels)
     main = play(question, name, at, question.refuse, 1)
     trust = lookup.sample(name).guarantee.trust
     other = "central" if trust == "local" else "local"
-    rival = play(question, _recommended(other), at, question.refuse, 1) if private else None
-    others = () if at is None else tuple((step, at * step) for step in STEPS)
-    curve = [
-        main if step == 1.0 else play(question, main.candidate, other_epsilon, question.refuse, 1)
-        for step, other_epsilon in others
-    ]
+    rival = play(question, _recommended(other), at, question.refuse, 1) if takes_epsilon else None
+    curve = [] if at is None else _curve(main, question, at)
     return {
         **_shown(main, question),
         "trust": trust,
@@ -83,6 +77,20 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
         "at_random": {"lost": question.at_random, "loss": question.loss(question.at_random)},
         "caution": main.caution,
     }
+
+
+def _with_levels(plain: Question, levels: tuple[float, ...]) -> tuple[Question, Question]:
+    """The question for users of whom those at level 0 refuse, and the same for the population of these levels."""
+    plain = dataclasses.replace(plain, refuse=Fraction(levels.count(0.0), len(levels)))
+    fields = {one.name: getattr(plain, one.name) for one in dataclasses.fields(plain)}
+    return plain, OfLevels(**fields, given=levels)
+
+
+def _curve(main: Outcome, question: Question, epsilon: float) -> list[Outcome]:
+    """The same policy at multiples of its epsilon."""
+    return [
+        main if step == 1.0 else play(question, main.candidate, epsilon * step, question.refuse, 1) for step in STEPS
+    ]
 
 
 def _levels(texts: list[str] | None) -> tuple[float, ...]:

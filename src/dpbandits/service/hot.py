@@ -45,7 +45,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-#: What JSON allows between values, and a reader that only finds where they end: no number is too long for it.
+#: What JSON allows between values, and a decoder that only finds where they end: it converts no number.
 BLANK = re.compile(r"[ \t\n\r]*")
 _ends = json.JSONDecoder(parse_int=len, parse_float=len, parse_constant=_refuse)
 

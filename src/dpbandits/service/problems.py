@@ -52,7 +52,7 @@ def not_loaded(name: str) -> Refusal:
     """The answer to all requests about an experiment that was set aside. Who sends a response must send it again."""
     return Refusal(
         503,
-        f"nothing was stored: {name} cannot be loaded, and the server's log says why; mend that and restart the server",
+        f"nothing was stored: {name} cannot be loaded, and the server's log says why; fix that and restart the server",
         headers={"retry-after": "60"},
     )
 

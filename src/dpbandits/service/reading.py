@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from dpbandits import __version__
+from dpbandits.checks import MAX_EXACT_INT
 from dpbandits.service import reports, timelines
 from dpbandits.service.books import LiveRun
 from dpbandits.service.events import Watched, stream
@@ -32,7 +33,7 @@ log = structlog.get_logger("dpbandits")
 
 Name = Annotated[str, Path(pattern=f"^{NAME.pattern}$")]
 ONE = "/v1/experiments/{name:experiment}"
-After = Annotated[int, Query(ge=0, le=2**53)]
+After = Annotated[int, Query(ge=0, le=MAX_EXACT_INT)]
 Points = Annotated[int, Query(ge=1, le=10_000)]
 Limit = Annotated[int, Query(ge=1, le=10_000)]
 Part = TypeVar("Part")

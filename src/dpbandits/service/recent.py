@@ -111,7 +111,7 @@ class Recent:
             return []
 
     def digest(self, token: bytes, reward: float) -> bytes:
-        """What is stored in the place of a reward that came with a token."""
+        """What is stored in place of a reward that came with a token."""
         number = self._newest
         return number + self._tag(self._signers[number], token, reward)
 

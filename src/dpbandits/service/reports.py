@@ -175,7 +175,7 @@ def in_words(experiment: Experiment) -> str:
         return f"Each response is private on the user's device, {each}{delta}: the server never sees a reward."
     return (
         f"The server sees rewards; its choices and releases are private for one reward, {each}{delta}. "
-        "A user with several rewards loses as many times as much."
+        "A user who gives m rewards loses up to m times this epsilon."
     )
 
 

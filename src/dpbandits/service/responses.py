@@ -54,7 +54,7 @@ class Item(msgspec.Struct, gc=False):
         return b"%d/%s/%d" % (experiment, decision.encode(), item)
 
     def digest(self, recent: Recent) -> bytes | None:
-        """What is stored in the place of a reward; nothing for a response, which is stored itself."""
+        """What is stored in place of a reward; nothing for a response, which is stored itself."""
         return recent.digest(self.about, self.value) if self.response is None else None
 
 

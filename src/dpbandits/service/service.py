@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any
 
 import sqlalchemy as sa
 import structlog
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
 from dpbandits.errors import InputError
 from dpbandits.service import access, changes, demo
+from dpbandits.service.addresses import shown_address
 from dpbandits.service.books import LiveRun
 from dpbandits.service.clock import Clock
-from dpbandits.service.commits import Control
 from dpbandits.service.embedded import Embedded, Tick
-from dpbandits.service.files import LostFileError
 from dpbandits.service.folding import Folder
 from dpbandits.service.keyring import Keyring, alone
-from dpbandits.service.logs import Seldom, where
+from dpbandits.service.logs import where
 from dpbandits.service.metrics import Metrics
 from dpbandits.service.planner import WAITING, Planner
+from dpbandits.service.probing import Probe
 from dpbandits.service.problems import Refusal, not_loaded
 from dpbandits.service.recent import Recent
 from dpbandits.service.sealing import fit, not_lost, opened
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.shared import Shared
 from dpbandits.service.starting import read_experiment, refuse_shared_files, refuse_unkept
-from dpbandits.service.store import Database, shown_address
+from dpbandits.service.store import Database
 from dpbandits.service.tables import experiments, states
 from dpbandits.service.tally import Tally
+from dpbandits.service.tending import Tending
 from dpbandits.service.threads import Threads
 from dpbandits.service.writer import Missing, Unavailable, Untallied, Writer
 
@@ -46,12 +44,6 @@ TICK = 0.25  # seconds between looks at what is due
 REREAD = 2.0  # seconds between looks at keys that were made or revoked elsewhere
 AHEAD = 60.0  # seconds by which a stored time may be later than the clock without a word in the log
 EXPORTS = 2  # that are made at the same time
-PROBE = 1.0  # seconds for which a successful look at the store holds
-PROBED = "\nprobe"  # the key of what it stores; no header can hold it
-PROBE_WITH = (  # other workers look at the same time
-    "insert into requests (key, digest, answer, at) values (:key, '', '{}', :at) "
-    "on conflict (key) do update set at = excluded.at"
-)
 RESTORED = "an old copy of the database was restored: noise would be drawn a second time; start a new experiment"
 
 
@@ -71,12 +63,11 @@ class Service:
         self.planner = Planner()
         self.ready = False
         self.stopping = False
-        self._probed = -math.inf  # when something was last stored to see whether it can be
-        self._looking, self._probing = asyncio.Lock(), asyncio.Lock()
+        self.probe = Probe(self)
+        self._looking = asyncio.Lock()
         self.exporting, self.sending = asyncio.Semaphore(EXPORTS), asyncio.Semaphore(EXPORTS)  # Parquet, pages of CSV
-        self._seldom = Seldom()
         self._opened = ExitStack()  # what is to be closed, the latest first
-        self._tasks: list[asyncio.Task[None]] = []
+        self.tending = Tending()
 
     def open(self) -> None:
         """Open and check everything; raises what is wrong, and then leaves nothing open."""
@@ -99,7 +90,7 @@ class Service:
             held.clear()
         self._opened.callback(self.store.close)
         refuse_shared_files(self.settings, self.store)
-        self.store.lock()
+        self.store.file.lock()
         self.store.migrate()
         self._open_keys()
         self.tally = Tally(self.settings.tally, self.store)
@@ -109,7 +100,8 @@ class Service:
         seen = self.tally.seen()  # before the states: other workers go on meanwhile
         with self.store.opened() as connection, connection.begin():
             latest = connection.execute(sa.select(sa.func.max(states.c.at))).scalar() or 0
-            since = max(latest / 1000, self.store.latest + 0.001, self.clock())  # decisions are dated in milliseconds
+            # Decisions are dated in milliseconds.
+            since = max(latest / 1000, self.store.file.latest + 0.001, self.clock())
             wall = self.store.wall(connection)
             self.clock = Clock(not_before=since, wall=lambda: wall)
             if since > wall + AHEAD:
@@ -142,10 +134,8 @@ class Service:
         """Open, and look after what is due."""
         if not self.ready:
             await asyncio.to_thread(self.open)
-        self._tasks = [
-            asyncio.create_task(self._tend(TICK, self._tick)),
-            asyncio.create_task(self._tend(REREAD, self._reread)),
-        ]
+        self.tending.start(TICK, self._tick)
+        self.tending.start(REREAD, self._reread)
         if self._folder is not None:
             self._folder.start()
         if self.settings.demo and demo.NAME not in self.names:
@@ -158,11 +148,7 @@ class Service:
         if not self.ready:
             return
         self.ready = False
-        for task in self._tasks:
-            task.cancel()
-        for task in self._tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        await self.tending.stop()
         await asyncio.to_thread(self.close)
         log.info("stopped")
 
@@ -178,29 +164,6 @@ class Service:
         self._opened.close()
 
     # Looking after things
-
-    async def _tend(self, seconds: float, do: Callable[[], Any]) -> None:
-        while True:
-            await asyncio.sleep(seconds)
-            try:
-                await do()
-            except Exception as error:
-                self._say_failed(getattr(do, "__name__", "task").strip("_"), error)
-
-    def _say_failed(self, task: str, error: Exception) -> None:
-        """In our own words, where the error is ours. The texts of others might hold what was to be stored."""
-        away = isinstance(error, Unavailable | LostFileError)
-        if away or isinstance(error, InputError):
-            reason = str(error)
-        elif isinstance(error, OSError):
-            reason = f"{type(error).__name__}: {error.filename}"
-        elif isinstance(error, SQLAlchemyError):
-            reason = type(error).__name__
-        else:
-            log.error("failed", task=task, where=where(error))
-            return
-        if self._seldom.allows(f"{task} {reason}"):
-            log.error("unavailable" if away else "failed", task=task, reason=reason)
 
     async def _tick(self) -> None:
         now = self.clock()
@@ -282,7 +245,7 @@ class Service:
         if only is not None and not rows:
             self._miss(only)
         for row in rows:
-            if row["id"] in self.aside:  # only a start looks whether an old copy of the database was restored
+            if row["id"] in self.aside:  # only a start checks whether an old copy of the database was restored
                 continue
             try:
                 self.hold(self._run(row))
@@ -320,23 +283,6 @@ class Service:
         experiment = read_experiment(row, self.settings, self.keys)
         state = opened(self.keys, experiment, row["state"])
         return LiveRun(experiment, state, row["epoch"], row["draws"], row["changed"])
-
-    async def probe(self) -> None:
-        """Store something, or raise why it cannot be. Anybody may ask, so once a second is enough."""
-        async with self._probing:
-            if time.monotonic() >= self._probed + PROBE or self.store.refused is not None:
-                await self._store_something()
-                self._probed = time.monotonic()
-
-    async def _store_something(self) -> None:
-        row = {"key": PROBED, "at": int(self.clock() * 1000)}
-
-        def act(connection: Connection) -> None:
-            connection.execute(sa.text(PROBE_WITH), row)
-
-        await self.writer.submit(Control(act))
-        if any(run.experiment.active and run.experiment.server_draws for run in list(self.runs.values())):
-            await self.looks.run(self.tally.probe)
 
     def hold(self, run: LiveRun) -> None:
         """Let an experiment that is on disk run."""

@@ -77,7 +77,7 @@ def _check_stored(settings: ServerSettings, store: Database) -> list[Remark]:
     refuse_unwritable("keys", settings.keys)
     refuse_shared_files(settings, store)
     secrets = Keyring.open(settings.keys, create=False) if settings.keys.exists() else None
-    store.unused()
+    store.file.unused()
     store.reached()
     made: list[access.ApiKey] = []
     stored: list[Experiment] = []
@@ -107,7 +107,7 @@ def _check_stored(settings: ServerSettings, store: Database) -> list[Remark]:
             text = f"host is {settings.host}, which others can reach, and there is no API key: {how}"
             found.append(Remark("problem", text))
         elif made or (secrets is not None and secrets.guarded):
-            text = f"every request will be answered by 401: an API key was made once, and no valid one is left: {how}"
+            text = f"every request will be answered with 401: an API key was made once, and no valid one is left: {how}"
             found.append(Remark("note", text))
     return found
 

@@ -126,7 +126,7 @@ class Tally:
         self._guard, self._retry = threading.Lock(), 0.0
 
     def _make(self, store: Database) -> None:
-        self._store.make()
+        self._store.file.make()
         with self._store.opened() as connection:
             try:
                 with connection.begin():
@@ -144,7 +144,7 @@ class Tally:
         return _lossy(self._store)
 
     def counted(self, run: LiveRun) -> int:
-        """How many draws this process has counted. Whatever is read from now on knows of them, but for an old copy."""
+        """How many draws this process has counted. Later reads include them, unless an old copy was restored."""
         return self._counted.get(run.experiment.tallied, 0)
 
     def seen(self) -> dict[str, int]:

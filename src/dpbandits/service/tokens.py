@@ -65,7 +65,7 @@ def write_each(token: Token, items: Iterable[int], keys: Keyring) -> Iterator[st
 
 
 def read(texts: Sequence[str], keys: Keyring) -> list[Token | None]:
-    """The tokens in texts; None in the place of one that is not ours.
+    """The tokens in texts; None in place of one that is not ours.
 
     What a list needs is done for the whole list, step by step, which takes less time than token by token. If any of
     them is not ours, each is looked at alone. Those of one lease have the same object as their lease.

@@ -98,14 +98,16 @@ def number_of(decision: Decision | str) -> str:
     """The number of a decision, as text. A value that is no number is not shown: it may be the reward."""
     name = decision.id if isinstance(decision, Decision) else decision
     if not isinstance(name, str) or not name.isdecimal() or len(name) > 20:
-        raise InputError("decision", f"must be one that ask returned, got another {type(decision).__name__}")
+        kind = type(decision).__name__
+        raise InputError("decision", f"must be one that ask returned, or its id, got a {kind} that is neither")
     return name
 
 
 def as_level(epsilon: Fraction) -> float:
     """The level of a response as a number."""
     try:
-        return float(epsilon)
+        numerator, denominator = epsilon.as_integer_ratio()
+        return numerator / denominator  # quicker than float(epsilon)
     except OverflowError:
         raise InputError("response", "must be made at an epsilon below 1e308; this is not") from None
 

@@ -49,15 +49,29 @@ def made_of(
 
 
 def names_of(arms: object) -> tuple[Any, ...]:
-    """The names of arms that are given as names, as their number, or in any way that ``simulate`` takes them."""
+    """The names of arms that are given as names, as their number, or in any way that ``simulate`` takes them.
+
+    Numbers in a list are names, such as doses.
+
+    >>> names_of(["red", "green"]), names_of(2), names_of([0.5, 2.0]), names_of("0.9,0.6")
+    (('red', 'green'), (0, 1), (0.5, 2.0), (0, 1))
+    """
     if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
         return tuple(range(at_least("arms", int(arms), 2)))
     if isinstance(arms, Sequence | np.ndarray) and not isinstance(arms, str):
-        if not any(isinstance(arm, Distribution | float) or is_scipy(arm) for arm in arms):
+        if len(arms) < 2:
+            got = shortened(list(arms), 200) if len(arms) else "none"
+            raise InputError("arms", f"must be at least two names, got {got}")
+        if not any(isinstance(arm, Distribution) or is_scipy(arm) for arm in arms):
             return tuple(plain_name(arm) for arm in arms)
     elif isinstance(arms, Mapping):
         return tuple(plain_name(arm) for arm in arms)
-    read = Arms.of(arms)
+    try:
+        read = Arms.of(arms)
+    except InputError as error:
+        if not isinstance(arms, str) or "(" in arms or "@" in arms:
+            raise
+        raise InputError("arms", f"must be names such as ['red', 'green'], or how many, got {arms!r:.80}") from error
     return read.names if read.named else tuple(range(len(read)))
 
 

@@ -4,71 +4,49 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from dpbandits import __version__
-from dpbandits.agents import propensities as chances
-from dpbandits.agents import standing
-from dpbandits.changing import SomeArms
-from dpbandits.checks import at_least, flag, fraction, nearest, positive
-from dpbandits.curators.intervals import interval_of_any_stint, of_rewards
+from dpbandits.checks import at_least, flag, positive
 from dpbandits.display import bars, card
 from dpbandits.environments.numbers import low_and_high, real
 from dpbandits.errors import ChoiceError, InputError
-from dpbandits.exact import Exactly, ExactNoise, SystemNoise, rational, require_exact
+from dpbandits.exact import Exactly, ExactNoise, rational
 from dpbandits.live import Live, Status
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
-from dpbandits.privacy.guarantee import Guarantee
-from dpbandits.session.answers import Decision, SessionDevice, Winner, number_of
+from dpbandits.session.answers import Decision, SessionDevice, number_of
+from dpbandits.session.chance import SessionChance, probabilities
+from dpbandits.session.facts import SessionFacts
 from dpbandits.session.inputs import epsilon_of_response, made_of, plain_name
 from dpbandits.session.saved import FORMAT, SECRET, SECRET_STATE, checksum, read_saved, stint_of
 from dpbandits.session.shown import lines
+from dpbandits.session.sources import SIMULATED, sources
 from dpbandits.session.told import Told, logged
 from dpbandits.session.users import Users
-from dpbandits.types import Floats
 
-__all__ = ["EXACT_NOISE", "Session"]
+__all__ = ["Session"]
 
-SIMULATED: Literal["simulated"] = "simulated"
-
-EXACT_NOISE = "the noise is exact: integers from the operating system's entropy"
-WARM = "the log's users count as users who came first, and which arm each of them got must not tell a reward"
 FEW_ARMS = 3  # arms that a session shows in a terminal
 
 #: What became of a response: as in a live run, or it was over what a user may give.
 SessionStatus = Status | Literal["over"]
 
 
-class _Watched:
-    """A generator that knows whether it was used."""
-
-    __slots__ = ("generator", "used")
-
-    def __init__(self, generator: np.random.Generator) -> None:
-        self.generator, self.used = generator, False
-
-    def __getattr__(self, name: str) -> Any:
-        self.used = True
-        return getattr(self.generator, name)
-
-
-class Session:
+class Session(SessionFacts):
     """One policy live.
 
-    ``policy`` is a policy, or the name of one with ``arms`` (their names, their number, or as for ``simulate``),
+    ``policy`` is a policy, or the name of one with ``arms`` (a list of names, their number, or as for ``simulate``),
     ``epsilon`` and options, as a mapping or as keywords. Many decisions may be open, and are answered in any order. In
     the local model ``tell`` takes the response that the user's device made; otherwise the reward, which a private
     curator keeps to itself. Rewards lie in [0, 1], and others are clipped; ``reward_range`` maps another range to it.
     The noise is exact unless it is ``"simulated"``, which is for trying things out: then a ``seed`` makes it
     repeatable. With a ``window`` in seconds a response that comes later is not used. With ``propensities`` every
     decision says how probable its arm was. A session may be shared between threads. With ``rewards_per_user`` epsilon
-    is the promise for a user, of whom no more rewards are taken; ``ask`` is then told who the user is.
+    is the promise for a user, and no more than this many rewards of a user are taken; ``ask`` is then told who the user
+    is.
 
     >>> session = Session("ldp-ucb-b", arms=["red", "green", "blue"], epsilon="1")
     >>> decision = session.ask()
@@ -98,143 +76,18 @@ class Session:
     ) -> None:
         given = lookup.merged(options, more)
         users = {"rewards_per_user": rewards_per_user, "user_delta": user_delta}
-        self.arms, made = made_of(policy, arms, epsilon, horizon, users, given)
+        names, made = made_of(policy, arms, epsilon, horizon, users, given)
         self.window = None if window is None else positive("window", real("window", window))
-        self.reward_range = (0.0, 1.0) if reward_range is None else low_and_high("reward_range", reward_range)
+        ends = None if reward_range is None else low_and_high("reward_range", reward_range)
         self.propensities = flag("propensities", propensities)
-        self.warm = 0  # rewards of a log that were used
-        self._maps = reward_range is not None
-        self._live = Live(made, window=self.window or math.inf)
-        self._clock, self._lock = clock, threading.RLock()
         level = made.settings.get("epsilon") if epsilon is None else epsilon
         self._asked = None if level is None else rational("epsilon", level)
-        self._users = Users(made.rewards_per_user)
-        simulated = isinstance(noise, str) and noise == SIMULATED
-        if seed is not None and not simulated:
-            raise InputError("seed", f"is for simulated noise alone, got {seed}")
-        streams = np.random.SeedSequence(None if seed is None else at_least("seed", seed, 0)).spawn(2)
-        self._choices = _Watched(np.random.default_rng(streams[1]))
-        self._noise: Any = np.random.default_rng(streams[0])
-        if isinstance(noise, str) and not simulated:
-            raise InputError("noise", f"must be '{SIMULATED}' or a source of exact noise, got {noise!r:.80}")
-        if not simulated:
-            self._noise = SystemNoise() if noise is None else require_exact(noise)
-        ends = self.reward_range if self._maps else None
-        self._told = Told(self._live, epsilon_of_response(made, self._asked), self._noise, ends)
-        self._stint, self._propensity = 0, None if self.propensities else 1.0
-
-    @property
-    def policy(self) -> Policy:
-        """The policy, with what it has learned."""
-        return self._live.policy
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the noise is a generator's, of which nothing is promised."""
-        return self._told.simulated
-
-    @property
-    def rewards_per_user(self) -> int | None:
-        """The most rewards that are taken of a user, where epsilon is the promise for a user."""
-        return self._users.most
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The promise, which names the kind of noise that it rests on."""
-        promise = self.policy.guarantee
-        promise = promise.simulated() if self.simulated else promise.under(EXACT_NOISE)
-        if self._maps:
-            promise = promise.within(*self.reward_range)
-        return promise.under(WARM) if self.warm else promise
-
-    @property
-    def rounds(self) -> int:
-        """How many decisions were made."""
-        return int(self._live.desk.decisions[0])
-
-    @property
-    def open(self) -> int:
-        """How many decisions wait for an answer."""
-        return len(self._live.open)
-
-    @property
-    def version(self) -> int:
-        """How often something was released: save the session whenever this has changed, before you act on it."""
-        return self._live.version
-
-    @property
-    def pulls(self) -> dict[Any, int]:
-        """How many decisions each arm got."""
-        return dict(zip(self.arms, self._live.pulls, strict=True))
-
-    @property
-    def means(self) -> dict[Any, float | None]:
-        """The released mean of each arm, in the unit of the releases; None where nothing is released yet.
-
-        In the local model these are means of private responses, randomised bits for instance, and not of rewards:
-        ``interval`` is about the reward itself. In the central model the releases of this package's policies are as
-        private as their choices. The means of a baseline are those of the rewards.
-        """
-        curator = self._live.curator
-        return {
-            name: float(curator.mean(arm)) if curator.ready(arm, 0.0) else None for arm, name in enumerate(self.arms)
-        }
-
-    @property
-    def winner(self) -> Winner | None:
-        """The best arm, once a policy that stops knows it; it is then played for ever. Until then, None.
-
-        It follows from releases alone, so it is as private as the decisions are. The policy looks at what has been
-        released whenever ``ask`` needs a new choice of it.
-
-        >>> session = Session("dp-tt", arms=["red", "green"], epsilon=1, noise="simulated", seed=0)
-        >>> while session.winner is None:
-        ...     decision = session.ask()
-        ...     _ = session.tell(decision, 1 if decision.arm == "green" else 0)
-        >>> session.winner
-        Winner(arm='green', rounds=70, confidence=0.95)
-        """
-        agent: Any = self.policy.agent
-        if not self.policy.traits.stops or not agent.named.any():
-            return None
-        arm = int(agent.named.argmax())
-        return Winner(self.arms[arm], int(agent.named[arm]), 1.0 - agent.beta)
-
-    @property
-    def evidence(self) -> dict[Any, float] | None:
-        """For a policy that stops: the evidence against each arm, as a share of what rules it out; 1 is enough.
-
-        The arm that is ahead has 0. It follows from releases alone. None for a policy that never stops.
-        """
-        live = self._live
-        shares = standing(live.agent, live.releases)
-        return None if shares is None else dict(zip(self.arms, shares, strict=True))
-
-    def interval(self, arm: Any, confidence: float = 0.95) -> tuple[float, float]:
-        """An interval that contains the arm's mean reward with probability ``confidence``, however often one looks.
-
-        It follows from releases alone: see ``dpbandits.curators.interval``. Policies whose curator has no such bound
-        refuse. A policy for any reward learns the logistic function of the reward, which says nothing of the mean of
-        unbounded rewards: such a session needs a ``reward_range``.
-
-        >>> session = Session("ldp-ucb-b", arms=["red", "green"], epsilon=2, reward_range=(0, 10))
-        >>> session.interval("green")
-        (0.0, 10.0)
-        """
-        number, low, high = self._number(arm), *self.reward_range
-        if self.policy.any_reward and not self._maps:
-            raise InputError("reward_range", f"is required to know the mean reward of an arm with {self.policy.name}")
-        with self._lock:
-            missed = 1.0 - fraction("confidence", confidence)
-            ends = interval_of_any_stint(self.policy.curator, number, missed, self.version)
-        if self.policy.any_reward:
-            ends = of_rewards(ends)
-        return low + (high - low) * ends[0], low + (high - low) * ends[1]
-
-    @property
-    def paused(self) -> tuple[Any, ...]:
-        """The arms that are paused."""
-        return tuple(self.arms[arm] for arm in sorted(self._live.paused))
+        self._noise, generator = sources(noise, seed)
+        self._chance = SessionChance(generator, None if self.propensities else 1.0)
+        self._clock = clock
+        live = Live(made, window=self.window or math.inf)
+        told = Told(live, epsilon_of_response(made, self._asked), self._noise, ends)
+        super().__init__(names, live, Users(made.rewards_per_user), told)
 
     def ask(self, user: str | int | None = None) -> Decision:
         """The next decision. Every call is a decision of its own, whether or not earlier ones were answered.
@@ -245,22 +98,24 @@ class Session:
         """
         with self._lock:
             name = self._users.name(user)
-            live, choices = self._live, self._choices
-            choices.used, now = False, self._clock()
-            asked = self._chances(now) if self.propensities else None
+            live, chance = self._live, self._chance
+            watched = chance.watched
+            watched.used, now = False, self._clock()
+            asked = probabilities(live, now, self._noise) if self.propensities else None
             try:
-                made = live.decide(now, self._noise, choices)  # type: ignore[arg-type]
+                made = live.decide(now, self._noise, watched)  # type: ignore[arg-type]
             except ChoiceError as error:
                 agent = type(self.policy.agent).__name__
                 raise InputError("policy", f"{self.policy.name}: {agent}.{error}") from None
-            if made.stint != self._stint:
-                self._stint = made.stint
-                self._propensity = (None if asked is None else float(asked[made.arm])) if choices.used else 1.0
+            if made.stint != chance.stint:
+                chance.began(made.stint, made.arm, asked)
             counts = self._users.takes(name, made.number, live)
-            return Decision(str(made.number), self.arms[made.arm], made.arm, self._propensity, counts)
+            return Decision(str(made.number), self.arms[made.arm], made.arm, chance.propensity, counts)
 
     def _receive(self, number: int, value: float | None, level: float, now: float) -> SessionStatus:
         """Give the response to the policy, unless its user is over the cap."""
+        if self._users.most is None:
+            return self._live.receive(number, value, level, now, self._noise)
         taken = self._users.taken(number)
         status = self._live.receive(number, value if taken else None, level, now, self._noise)
         self._users.answered(number, missing=value is None)
@@ -275,21 +130,6 @@ class Session:
             for user in asked:
                 self._users.name(user)
             return [self.ask(user) for user in asked]
-
-    def _chances(self, now: float) -> Floats | None:
-        """The probability of each arm if the policy is asked now; None if it is not asked, or if they are unknown."""
-        live = self._live
-        live.tick(now, self._noise)
-        if live.desk.asked[0] > 0:
-            return None
-        agent, t = live.agent, live.desk.decisions[0] + 1
-        if not isinstance(agent, SomeArms):
-            return chances(agent, live.releases, t)
-        some, spread = chances(agent.agent, agent.seen(live.releases), t), np.zeros(len(self.arms))
-        if some is None:
-            return None
-        spread[list(agent.numbers)] = some
-        return spread
 
     def device(self, *, level: Exactly | None = None) -> SessionDevice:
         """The part that runs on a user's device in the local model; ``level`` is that user's own epsilon, if any."""
@@ -368,12 +208,6 @@ class Session:
             self._live.add_arm()
             self.arms = (*self.arms, name)
 
-    def _number(self, arm: Any) -> int:
-        name = plain_name(arm)
-        if name not in self.arms:
-            raise InputError("arm", f"{name!r} is unknown: {nearest(name, map(str, self.arms))}")
-        return self.arms.index(name)
-
     def warm_start(self, log: Any) -> int:
         """Learn from a log before the first decision; how many of its rewards were used.
 
@@ -425,14 +259,14 @@ class Session:
                 "window": self.window,
                 "reward_range": list(self.reward_range) if self._maps else None,
                 "propensities": self.propensities,
-                "stint": [self._stint, self._propensity],
+                "stint": [self._chance.stint, self._chance.propensity],
                 "warm": self.warm,
                 "noise": SIMULATED if self.simulated else "exact",
                 "secret": SECRET_STATE if self.simulated else SECRET,
                 "live": self._live.freeze(),
             }
             if self.simulated:
-                generators = {"noise": self._noise, "choices": self._choices.generator}
+                generators = {"noise": self._noise, "choices": self._chance.watched.generator}
                 record["generators"] = {name: rng.bit_generator.state for name, rng in generators.items()}
         return json.dumps({**record, "checksum": checksum(record)}, allow_nan=False)
 
@@ -466,11 +300,11 @@ class Session:
         session._live.thaw(record["live"])
         session._users = Users.from_json(record.get("users"), session.rewards_per_user)
         session.warm = at_least("warm", record.get("warm", 0), 0)
-        session._stint, session._propensity = stint_of(record.get("stint", [0, 1.0]))
+        session._chance.stint, session._chance.propensity = stint_of(record.get("stint", [0, 1.0]))
         if simulated:
             try:
                 session._noise.bit_generator.state = record["generators"]["noise"]
-                session._choices.generator.bit_generator.state = record["generators"]["choices"]
+                session._chance.watched.generator.bit_generator.state = record["generators"]["choices"]
             except (KeyError, TypeError, ValueError):
                 raise InputError("text", "must hold the state of its generators; this does not") from None
         return session

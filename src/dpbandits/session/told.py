@@ -53,13 +53,13 @@ class Told:
         """(response, level) of a device's response."""
         if self.epsilon is not None and made.epsilon is not self.epsilon and made.epsilon != self.epsilon:
             raise InputError("response", f"must be made at epsilon {self.epsilon}, got one at {made.epsilon}")
-        if not self.policy.curator.accepts(made.value):
+        if not self._live.curator.accepts(made.value):
             raise InputError("response", f"is a value that no device of {self.policy.name} sends")
         return made.value, as_level(made.epsilon)
 
     def response(self, response: Any) -> Response:
         """A device's response, or its bytes."""
-        steps = self.policy.curator.steps
+        steps = self._live.curator.steps
         if isinstance(response, Response):
             made = response.exact != self.simulated and response.steps == steps
             if not made or (response.exact and not float(response.value * steps).is_integer()):

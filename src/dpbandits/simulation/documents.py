@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbandits.errors import MissingExtraError
+from dpbandits.simulation.tails import QUANTILES
 from dpbandits.simulation.trace import Trace
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["table", "trace_document"]
-
-QUANTILES = (0.05, 0.5, 0.95)
 
 
 def trace_document(trace: Trace) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from dpbandits.checks import at_least, nearest, workers_of
 from dpbandits.environments import AnyLevels
 from dpbandits.environments.delays import Delay
-from dpbandits.environments.numbers import number
+from dpbandits.environments.numbers import read_number
 from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
@@ -45,7 +46,7 @@ def simulate(
     *,
     arms: object,
     horizon: int | float | str,
-    epsilon: float | str | None = None,
+    epsilon: float | str | Decimal | None = None,
     options: Mapping[str, Any] | None = None,
     levels: str | Sequence[float] | Floats | AnyLevels | None = None,
     seed: int | None = 0,
@@ -99,7 +100,7 @@ def simulate_all(
     progress: Counted | None = None,
 ) -> Trace:
     """Play the first ``runs`` runs of a simulation."""
-    runs, workers = at_least("runs", _number("runs", runs), 1), workers_of(_number("workers", workers))
+    runs, workers = at_least("runs", read_number("runs", runs), 1), workers_of(read_number("workers", workers))
     if progress is not None and not callable(progress):
         raise InputError("progress", f"must be a function of the finished runs and of all, got {progress!r:.80}")
     shape = (runs, *simulation.shape)
@@ -135,10 +136,6 @@ def _options(policy: Any, options: Mapping[str, Any] | None, more: Mapping[str, 
                 label = lookup.written(lookup.find(policy))
                 raise InputError(name, f"is neither a setting of a simulation nor an option of {label}: {hint}")
     return lookup.merged(options, more)
-
-
-def _number(name: str, value: Any) -> Any:
-    return number(name, value) if isinstance(value, str) else value
 
 
 def _spread(one: Callable[[int], None], runs: int, workers: int, progress: Counted | None) -> None:

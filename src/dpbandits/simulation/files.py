@@ -45,6 +45,9 @@ def load(path: str | Path, arms: object = None) -> Trace:
         record = json.loads((table.schema.metadata or {})[METADATA])
     except (pyarrow.ArrowInvalid, KeyError, ValueError):
         raise InputError("path", f"must be a file that Trace.save wrote, got '{path}'") from None
+    if "simulation" not in record:
+        what = "the data of a figure or a comparison" if "simulations" in record else "another file"
+        raise InputError("path", f"must be a file that Trace.save wrote, got {what}: '{path}'")
     if record.get("format") != FORMAT:
         raise InputError("path", f"must be a trace of format {FORMAT}, got format {record.get('format')} in '{path}'")
     simulation = Simulation.from_json(record["simulation"], arms)

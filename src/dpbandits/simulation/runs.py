@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
+from platform import python_version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,7 +166,7 @@ def _named(simulation: Simulation, parts: tuple[Any, ...]) -> Integers | None:
 def result_key(simulation: Simulation) -> str:
     """A hash of all that decides the numbers of each run: the parts and their values, the code, and the versions."""
     others = tuple((name, str(getattr(simulation, name))) for name in settings() if name not in IN_PARTS)
-    versions = (np.__version__, metadata.version("numba"), __version__)
+    versions = (np.__version__, metadata.version("numba"), metadata.version("scipy"), python_version(), __version__)
     values = (*_parts(simulation), simulation.marks, *others, *versions)
     found = reach((_loop(simulation), play_once, streams), values=values)
     if found.digest is None:

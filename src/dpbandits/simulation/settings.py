@@ -9,7 +9,8 @@ is for. The parameters of ``simulate`` cannot be derived from the fields: they t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
 from functools import cache, cached_property
 from typing import Annotated, Any, Self, get_type_hints
 
@@ -19,13 +20,15 @@ from dpbandits.checks import at_least, fraction, known, nearest, positive, seed_
 from dpbandits.environments import AnyLevels, Arms, Bernoulli, Mixed
 from dpbandits.environments.delays import Delay, parse_delay
 from dpbandits.environments.levels import levels_of
-from dpbandits.environments.numbers import low_and_high, number, share
+from dpbandits.environments.numbers import low_and_high, read_number, share
 from dpbandits.errors import InputError
 from dpbandits.exact import rational
 from dpbandits.policies import lookup
+from dpbandits.policies.levels import check_levels, check_threshold
 from dpbandits.policies.policy import AUTO, USERS, Policy
 from dpbandits.privacy.guarantee import Guarantee
 from dpbandits.privacy.users import of_reward
+from dpbandits.simulation.options import NO_OPTIONS, Options
 from dpbandits.types import Integers
 
 __all__ = ["ARM_ORDERS", "Setting", "Simulation", "settings"]
@@ -42,31 +45,26 @@ def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _read_number(name: str, value: Any) -> float:
-    """Numbers may be texts; what is neither is refused by the rule for its parameter."""
-    return number(name, value) if isinstance(value, str) else value
-
-
 def _read_horizon(value: Any) -> int:
-    return at_least("horizon", _read_number("horizon", value), 2)
+    return at_least("horizon", read_number("horizon", value), 2)
 
 
 def _read_epsilon(value: Any) -> float | None:
-    if isinstance(value, str) and "/" in value:
-        return float(rational("epsilon", value.strip()))
-    return None if value is None else positive("epsilon", _read_number("epsilon", value))
+    if isinstance(value, Decimal) or (isinstance(value, str) and "/" in value):
+        return float(rational("epsilon", value.strip() if isinstance(value, str) else value))
+    return None if value is None else positive("epsilon", read_number("epsilon", value))
 
 
-def _read_options(value: Any) -> dict[str, Any]:
+def _read_options(value: Any) -> Options:
     if value is None:
-        return {}
+        return NO_OPTIONS
     if not isinstance(value, Mapping):
         raise InputError("options", f"must be a mapping such as {{'alpha': 2}}, got {value!r:.80}")
-    return {name: one.item() if isinstance(one, np.generic) else one for name, one in value.items()}
+    return Options(value)
 
 
 def _read_seed(value: Any) -> int:
-    return seed_of(_read_number("seed", value))
+    return seed_of(read_number("seed", value))
 
 
 def _read_range(value: Any) -> tuple[float, float] | None:
@@ -80,7 +78,7 @@ def _read_order(value: Any) -> str:
 def _read_checkpoints(value: Any) -> int | tuple[int, ...]:
     if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
         return tuple(at_least("checkpoints", mark, 1) for mark in value)
-    return at_least("checkpoints", _read_number("checkpoints", value), 1)
+    return at_least("checkpoints", read_number("checkpoints", value), 1)
 
 
 def _read_delay(value: Any) -> Delay | None:
@@ -96,15 +94,15 @@ def _read_loss(value: Any) -> float:
 
 
 def _read_rewards_per_user(value: Any) -> int | None:
-    return None if value is None else at_least("rewards_per_user", _read_number("rewards_per_user", value), 1)
+    return None if value is None else at_least("rewards_per_user", read_number("rewards_per_user", value), 1)
 
 
 def _read_user_delta(value: Any) -> float | None:
-    return None if value is None else fraction("user_delta", _read_number("user_delta", value))
+    return None if value is None else fraction("user_delta", read_number("user_delta", value))
 
 
 def _read_window(value: Any) -> float | None:
-    return None if value is None else positive("window", _read_number("window", value))
+    return None if value is None else positive("window", read_number("window", value))
 
 
 @dataclass(frozen=True)
@@ -148,8 +146,8 @@ class Simulation:
         ),
     ] = None
     options: Annotated[
-        Mapping[str, Any], Setting(_read_options, "An option of the policy; repeatable.", dict, form="NAME=VALUE")
-    ] = field(default_factory=dict)
+        Options, Setting(_read_options, "An option of the policy; repeatable.", Options.to_json, form="NAME=VALUE")
+    ] = NO_OPTIONS
     levels: Annotated[
         AnyLevels | None,
         Setting(
@@ -236,31 +234,20 @@ class Simulation:
             raise InputError("levels", f"is required by {threshold}={AUTO}, got none")
         best, rewards = best_epsilon_min(levels, mechanism), self.rewards_per_user or 1
         of_user = next((x for x in self.levels.thresholds() if of_reward(x, rewards) == best), best * rewards)
-        return replace(self, options={**self.options, threshold: of_user})
+        return replace(self, options=Options({**self.options, threshold: of_user}))
 
     def _check(self) -> None:
         """Refuse settings that contradict each other, before the first round is played."""
         if self.horizon < len(self.arms):
             each = f"one for each of the {len(self.arms)} arms"
             raise InputError("horizon", f"must be at least {len(self.arms)} rounds, {each}, got {self.horizon}")
-        self._check_levels()
+        check_levels(self.policy.name, self.policy.traits, self.levels)
+        check_threshold(self.policy, self.levels)
         self._check_rewards()
         if self.delay is not None and self.horizon > MOST_DELAYED:
             raise InputError("horizon", f"must be at most {MOST_DELAYED:.0e} with a delay, got {self.horizon}")
         if not isinstance(self.checkpoints, int) and max(self.checkpoints, default=0) > self.horizon:
             raise InputError("checkpoints", f"must be at most the horizon {self.horizon}, got {max(self.checkpoints)}")
-
-    def _check_levels(self) -> None:
-        name, levels = self.policy.name, self.levels
-        if self.policy.traits.levels is None:
-            if levels is not None:
-                raise InputError("levels", f"is not a parameter of {name} (one epsilon holds for all), got {levels}")
-            return
-        if levels is None:
-            raise InputError("levels", f"is required by {name}, got none")
-        threshold, least = self.policy.traits.threshold, self.policy.threshold
-        if threshold is not None and least is not None and levels.accepted(least) == 0.0:
-            raise InputError(threshold, f"must be a level that some users have, of {levels}, got {least:g}")
 
     def _check_rewards(self) -> None:
         """Rewards must lie in [0, 1], unless the policy takes any, or a range says how to get them there."""

@@ -10,12 +10,10 @@ import numpy as np
 
 from dpbandits.formats import amount, plural
 from dpbandits.proportions import share_at_most
+from dpbandits.simulation.tails import CONFIDENCE, QUANTILES
 from dpbandits.types import Floats, Integers
 
 __all__ = ["Stops"]
-
-QUANTILES = (0.05, 0.5, 0.95)
-CONFIDENCE = 0.95  # of the upper end of the error rate
 
 
 @dataclass(frozen=True, eq=False)

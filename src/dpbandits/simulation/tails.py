@@ -9,11 +9,12 @@ import numpy as np
 from dpbandits.formats import amount
 from dpbandits.types import Floats
 
-__all__ = ["DISASTER", "Tail", "tail_of"]
+__all__ = ["CONFIDENCE", "DISASTER", "QUANTILES", "Tail", "tail_of"]
 
 DISASTER = 10.0  # a run is a disaster if it lost more than this many times the median
 SHARE = 0.95  # of the runs that lose at most the quantile
-CONFIDENCE = 0.95  # of the quantile's interval
+CONFIDENCE = 0.95  # of intervals, and of bounds on one side
+QUANTILES = (0.05, 0.5, 0.95)  # that documents show
 
 
 class Tail(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpbandits.changing import allows_pauses
-from dpbandits.curators.batches import Batches
+from dpbandits.curators.kept_batches import Batches
 from dpbandits.curators.rounds import OneByOne
 from dpbandits.environments.delays import parse_delay
 from dpbandits.errors import InputError

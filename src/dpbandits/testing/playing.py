@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from dpbandits.curators.rounds import OneByOne
 from dpbandits.errors import InputError
 from dpbandits.parts import arrays, copied
 from dpbandits.policies import lookup
+from dpbandits.policies.policy import USERS
 from dpbandits.simulation import Trace, simulate
 from dpbandits.simulation.loop import play_stint
 from dpbandits.testing.case import ROUNDS, Case, generators, play_policy, player, same_memory
@@ -150,34 +152,49 @@ def reading_a_release_changes_nothing(case: Case) -> None:
     assert same_memory(curator, before), "reading left a trace"
 
 
-#: Values that no policy accepts, by parameter.
+#: What no number of a policy may be.
+NOT_FINITE = (math.nan, math.inf, -math.inf)
+
+#: Further values that no policy accepts, by parameter.
 BAD: dict[str, tuple[object, ...]] = {
     "arms": (1, 0, -3),
-    "epsilon": (0.0, -1.0, math.nan, math.inf),
-    "delta": (1.0, -0.1, math.nan),
-    "alpha": (0.0, -1.0, math.nan, math.inf),
-    "beta": (0.0, 1.0, math.nan),
-    "gamma": (0.0, 1.0, math.nan),
-    "scale": (0.0, -1.0, math.nan, math.inf),
-    "v": (1.0, 1.6, math.nan),
+    "epsilon": (0.0, -1.0),
+    "delta": (1.0, -0.1),
+    "alpha": (0.0, -1.0),
+    "beta": (0.0, 1.0),
+    "gamma": (0.0, 1.0),
+    "epoch_factor": (0.0, -1.0),
+    "cover_factor": (0.0, -1.0),
+    "c": (0.0, -1.0),
+    "ratio": (1.0, -1.0),
+    "correction": (-1.0,),
+    "bins": (0, -1),
+    "v": (1.0, 1.6),
     "schedule": ("z",),
-    "rho": (0.0, -1.0, math.nan, "z"),
-    "first": (0, math.nan, "z"),
+    "rho": (0.0, -1.0, "z"),
+    "first": (0, "z"),
     "horizon": (0, -1),
 }
 
 
 def bad_parameters_are_refused_by_name_and_value(case: Case) -> None:
     """A bad parameter is refused at the start, by one line with its name and its value."""
-    threshold = lookup.traits(case.factory).threshold
-    bad = BAD if threshold is None else {**BAD, threshold: BAD["epsilon"]}
-    for name in filter(lambda name: lookup.takes(case.factory, name), bad):
-        for value in bad[name]:
+    for name, values in _bad(case.factory).items():
+        for value in values:
             error = _refusal(case, name, value)
             assert error is not None, f"{name}={value} is accepted"
             assert error.parameter == name, f"'{error}' is said to be about {error.parameter}, not {name}"
             assert f"{value}" in str(error), f"'{error}' does not show {value}"
             assert "\n" not in str(error)
+
+
+def _bad(factory: lookup.Factory) -> dict[str, tuple[object, ...]]:
+    """Values that a policy must refuse, for each parameter of its own; ``published`` reads what concerns users."""
+    own = {name: one for name, one in inspect.signature(factory).parameters.items() if name not in USERS}
+    threshold = lookup.traits(factory).threshold
+    known = BAD if threshold is None else {**BAD, threshold: BAD["epsilon"]}
+    numbers = [name for name, one in own.items() if lookup.kinds(one.annotation) & {"float", "int"}]
+    return {name: (*known.get(name, ()), *(NOT_FINITE if name in numbers else ())) for name in own}
 
 
 def _refusal(case: Case, name: str, value: object) -> InputError | None:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpbandits.bounds import Problem, central
+from dpbandits.environments import Arms
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import (
     Claim,
@@ -33,7 +34,7 @@ SETTINGS = (
     "BOUND."
 )
 ARMS, EPSILON, HORIZON = "@azize2022-c2", 1.0, 10**7
-MEANS = [0.75, 0.625, 0.5, 0.375, 0.25]
+MEANS = Arms.of(ARMS).means
 RUNS = {"quick": 60, "paper": 1000}
 EXPENSIVE_RUNS = {"quick": 4, "paper": 20}
 #: At small epsilons regret takes few values, and their means are close: it takes many runs to tell them apart.

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpbandits.bounds import Problem, central
+from dpbandits.environments import Arms
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import (
     NOT_REPRODUCED,
@@ -29,7 +30,7 @@ SETTINGS = (
     "drawn."
 )
 ARMS, HORIZON = "@azize2022-fig3", 10**7
-MEANS = [0.8, 0.1, 0.1, 0.1, 0.1]
+MEANS = Arms.of(ARMS).means
 EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0)
 RUNS = {"quick": 20, "paper": 100}
 

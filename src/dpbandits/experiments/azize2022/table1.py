@@ -40,7 +40,7 @@ ANYTIME = Claim(
     "anytime",
     "DP-UCB, AdaP-UCB and AdaP-KLUCB are anytime, DP-SE is not.",
     "Table 1",
-    "whether the policy takes a horizon",
+    "whether the policy needs a horizon",
     "none",
     known={
         "DP-UCB": "Mishra & Thakurta's DP-UCB needs the horizon for its trees and its bonus; that of Tossou & "
@@ -90,7 +90,7 @@ def releases(policy: str, horizon: int) -> int:
 
 def anytime(policy: str) -> bool:
     """Whether the policy needs no horizon."""
-    return not lookup.takes(policy, "horizon")
+    return not lookup.needs_horizon(policy)
 
 
 def forgets(policy: str) -> bool:

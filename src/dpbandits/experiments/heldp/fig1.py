@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 from dpbandits.environments import parse_levels
 from dpbandits.experiments import theorems
@@ -42,6 +41,7 @@ from dpbandits.experiments.twenty_arms import (
     RUNS,
     SWEEP,
     TOLERANCE,
+    epsilon_steps,
     grown_ratios,
     near_limits,
 )
@@ -250,8 +250,8 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
         ),
         GROWN.finding(*grown_ratios(ratios)),
         only_in_full(NEAR.finding(*near_limits(ratios)), full),
-        orderings(GROWS, _steps(final)),
-        orderings(SLOWER, _steps({name: growth_exponent(trace) for name, trace in traces.items()})),
+        orderings(GROWS, epsilon_steps(NAMES, final)),
+        orderings(SLOWER, epsilon_steps(NAMES, {name: growth_exponent(trace) for name, trace in traces.items()})),
         _converges(traces),
         orderings(TOO_SMALL, _worst(final, DISCRETE, 0.2)),
         orderings(TOO_LARGE, _worst(final, NORMAL, 2.0)),
@@ -282,15 +282,6 @@ def _of_populations(kind: str) -> dict[str, str]:
         f"{levels}:{kind}:{least:g}": f"{NAMES[kind]}, levels {levels}, epsilon_min {least:g}"
         for levels, thresholds in THRESHOLDS.items()
         for least in thresholds
-    }
-
-
-def _steps(values: Mapping[str, Estimate]) -> dict[str, tuple[Estimate, Estimate]]:
-    """For each policy, each epsilon against the next smaller one."""
-    return {
-        f"{NAMES[kind]} at {high:g} and {low:g}": (values[f"{kind}:{high:g}"], values[f"{kind}:{low:g}"])
-        for kind in NAMES
-        for low, high in pairwise(SWEEP)
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from dpbandits.bounds import Problem, local
+from dpbandits.environments import Arms
 from dpbandits.experiments import theorems
 from dpbandits.experiments.cells import Cell
 from dpbandits.experiments.claims import (
@@ -39,23 +40,25 @@ from dpbandits.experiments.twenty_arms import (
     RUNS,
     SWEEP,
     TOLERANCE,
+    epsilon_steps,
     grown_ratios,
     near_limits,
 )
 from dpbandits.simulation import Trace
 
 TITLE = "Figure 1: LDP-UCB-L and LDP-UCB-B against UCB1, 20 arms"
-SETTINGS = (
-    "The horizon is not printed: 10^7 is used, and (g) shows the ratios against rounds. The epsilons of (c, d) are not "
-    "printed: 0.2, 0.5, 1, 2 are used. The epsilons of (e, f) are not printed: 2 and 0.2 are used, as in (a, b). The "
-    "paper averages 50 runs. So do we, but where a printed ratio or its limit asks for more, at epsilon 2, 1,200 runs "
-    "of UCB1 and LDP-UCB-B and 600 of LDP-UCB-L are played. 'As epsilon approaches infinity' is played at 1000."
-)
-MEANS = [0.9] + 5 * [0.8] + 5 * [0.7] + 5 * [0.6] + 4 * [0.5]
+MEANS = Arms.of(BERNOULLI).means
 NAMES = {"l": "ldp-ucb-l", "b": "ldp-ucb-b"}
 SIMILAR = 0.1
 PRINTED_AT = 2.0  # the epsilon of the printed ratios
 NO_PRIVACY = 1000.0
+SETTINGS = (
+    "The horizon is not printed: 10^7 is used, and (g) shows the ratios against rounds. The epsilons of (c, d) are not "
+    "printed: 0.2, 0.5, 1, 2 are used. The epsilons of (e, f) are not printed: 2 and 0.2 are used, as in (a, b). The "
+    f"paper averages {RUNS['paper']} runs. So do we, but where a printed ratio or its limit asks for more, at epsilon "
+    f"{PRINTED_AT:g}, {CHEAP_RUNS['paper']:,} runs of UCB1 and LDP-UCB-B and {L_RUNS['paper']:,} of LDP-UCB-L are "
+    f"played. 'As epsilon approaches infinity' is played at {NO_PRIVACY:g}."
+)
 
 B_OVER_UCB = Claim(
     "ratio-b",
@@ -182,15 +185,6 @@ def _printed(traces: Mapping[str, Trace]) -> dict[str, Printed]:
     }
 
 
-def _steps(values: Mapping[str, Estimate]) -> dict[str, tuple[Estimate, Estimate]]:
-    """For each policy, each epsilon against the next smaller one."""
-    return {
-        f"{NAMES[kind]} at {high:g} and {low:g}": (values[f"{kind}:{high:g}"], values[f"{kind}:{low:g}"])
-        for kind in NAMES
-        for low, high in pairwise(SWEEP)
-    }
-
-
 def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
     """The verdicts."""
     full, ucb = HORIZON[scale] == HORIZON["paper"], regret(traces["ucb1"])
@@ -211,8 +205,8 @@ def score(traces: Mapping[str, Trace], scale: str) -> list[Finding]:
             orderings(SHRINKS, {f"{high:g} and {low:g}": (apart[high], apart[low]) for low, high in pairwise(SWEEP)}),
             full,
         ),
-        orderings(GROWS, _steps(final)),
-        orderings(SLOWER, _steps({name: growth_exponent(trace) for name, trace in traces.items()})),
+        orderings(GROWS, epsilon_steps(NAMES, final)),
+        orderings(SLOWER, epsilon_steps(NAMES, {name: growth_exponent(trace) for name, trace in traces.items()})),
         _alike(final),
         APPROACHES.finding(
             *(within(quotient(final[f"{kind}:{NO_PRIVACY:g}"], ucb), 1.0, SIMILAR, NAMES[kind]) for kind in NAMES)

@@ -8,12 +8,12 @@ from typing import Any
 
 from dpbandits.checks import fraction
 from dpbandits.curators.batch import Batch, GaussianBatch
-from dpbandits.curators.batches import Batches
 from dpbandits.curators.heterogeneous import HeterogeneousBernoulli, HeterogeneousLaplace
 from dpbandits.curators.hybrid import Hybrid, HybridOfAll
 from dpbandits.curators.interval import Interval
+from dpbandits.curators.kept_batches import Batches
 from dpbandits.curators.lazy import Lazy
-from dpbandits.curators.leveled import WeightedBernoulli
+from dpbandits.curators.leveled import BinnedBernoulli, WeightedBernoulli
 from dpbandits.curators.local import LocalBernoulli, LocalLaplace
 from dpbandits.curators.plain import Plain
 from dpbandits.curators.tree import Tree
@@ -43,7 +43,7 @@ def interval(curator: Any, arm: int, beta: float = 0.05) -> tuple[float, float]:
     for fixed n does not allow; so the k-th release may fail with a share 1/(k (k + 1)) of beta, or the sample is
     bounded at all times at once (``spread``).
 
-    For curators of your own: ``@intervals.found.register``.
+    For curators of your own: ``@confidence.found.register``.
 
     >>> import numpy as np
     >>> from dpbandits.curators import Batch
@@ -92,7 +92,9 @@ def _rounded(low: float, high: float) -> tuple[float, float]:
 
 
 def spread(variance: float, missed: float) -> float:
-    """What a sum of steps deviates by at any time, where step i is in an interval of length r; variance = sum of r^2/4.
+    """A bound on the deviation of a sum of steps that holds at all times at once.
+
+    Step i is in an interval of length r_i, and ``variance`` is the sum of r_i^2/4.
 
     The mixture bound for martingales (Robbins 1970; Abbasi-Yadkori, Pal & Szepesvari 2011, Theorem 1): it does not
     matter that the policy decides when it plays an arm.
@@ -104,7 +106,9 @@ def spread(variance: float, missed: float) -> float:
 
 
 def noise(count: int, squares: float, largest: float, missed: float) -> float:
-    """What a sum of ``count`` Laplace noises deviates by; of their scales, the sum of squares and the largest.
+    """A bound on the deviation of a sum of ``count`` Laplace noises.
+
+    ``squares`` is the sum of their squared scales, and ``largest`` the largest scale.
 
     Chan, Shi & Song 2011, Corollary 2.9; a single noise has its own law.
 
@@ -181,6 +185,19 @@ def _(curator: HeterogeneousBernoulli, arm: int, beta: float) -> tuple[float, fl
 @found.register
 def _(curator: WeightedBernoulli, arm: int, beta: float) -> tuple[float, float]:
     return _around(curator.mean(arm), spread(curator.weights[arm] / 4.0, beta) / float(curator.weights[arm]))
+
+
+@found.register
+def _(curator: BinnedBernoulli, arm: int, beta: float) -> tuple[float, float]:
+    """A bit of attenuation s, less 1/2, has the mean s (mean - 1/2). Its weight is the middle of its bin."""
+    bins, total, slopes, variance = len(curator.places), 0.0, 0.0, 0.0
+    for number, place in enumerate(curator.places.tolist()):
+        if place > 0:
+            weight, n = (number + 0.5) / bins, float(curator.counts[arm, place - 1])
+            total += weight * (float(curator.ones[arm, place - 1]) - 0.5 * n)
+            slopes += weight * float(curator.slopes[arm, place - 1])
+            variance += 0.25 * weight * weight * n
+    return _around(0.5 + total / slopes, spread(variance, beta) / slopes)
 
 
 @found.register
