@@ -168,32 +168,32 @@ def _check_one(service: Service, connection: Any, name: str, load: Load) -> None
 def killed_under_load(servers: list[Server], seed: int) -> tuple[Load, dict[tuple[str, int, str], float]]:
     """Kill servers at random moments, KILLS times in all; what was acknowledged, and every release that was seen."""
     chance = random.Random(seed)
-    for server in servers:
-        server.start()
-    create_all(servers[0])
-    load = Load(servers, seed)
-    threads = load.run()
-    seen: dict[tuple[str, int, str], float] = {}
-    spent = 0
-    try:
-        for _ in range(KILLS):
-            server = chance.choice(servers)
-            time.sleep(chance.uniform(0.02, 0.25))
-            server.kill()
+    with contextlib.ExitStack() as ending:
+        for server in servers:
+            ending.callback(server.stop)
             server.start()
-            now = releases(server)
-            for key, mean in seen.items():
-                assert now.get(key) == mean  # a release stays what it was, and the ledger never decreases
-            assert len(now) >= spent
-            seen, spent = now, len(now)
-        wait_for(lambda: len(load.answered) > KILLS)
-    finally:
-        load.stopping.set()
-        for thread in threads:
-            thread.join()
-    wait_for(lambda: _all_folded(servers[0]), 120)
-    for server in servers:
-        server.stop()
+        create_all(servers[0])
+        load = Load(servers, seed)
+        threads = load.run()
+        seen: dict[tuple[str, int, str], float] = {}
+        spent = 0
+        try:
+            for _ in range(KILLS):
+                server = chance.choice(servers)
+                time.sleep(chance.uniform(0.02, 0.25))
+                server.kill()
+                server.start()
+                now = releases(server)
+                for key, mean in seen.items():
+                    assert now.get(key) == mean  # a release stays what it was, and the ledger never decreases
+                assert len(now) >= spent
+                seen, spent = now, len(now)
+            wait_for(lambda: len(load.answered) > KILLS)
+        finally:
+            load.stopping.set()
+            for thread in threads:
+                thread.join()
+        wait_for(lambda: _all_folded(servers[0]), 120)
     return load, seen
 
 

@@ -29,7 +29,7 @@ from starlette.testclient import TestClient
 
 from dpbandits.errors import InputError
 from dpbandits.service import files
-from dpbandits.service.files import generation
+from dpbandits.service.files import generation, refuse_no_file
 from dpbandits.service.held_file import HeldFile
 from dpbandits.service.keyring import alone
 from dpbandits.service.service import Service
@@ -376,6 +376,24 @@ def test_a_folder_in_the_place_of_a_log(serve: Open, file: Path, end: str) -> No
     stopped(serve, file)
     file.with_name(f"test.db{end}").mkdir()
     refused(file.parent, f"store must be a file, got .*test.db{end}, which is none")
+
+
+def test_a_journal_that_another_process_deletes_meanwhile_is_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the journal of a tally, which two workers write. It goes after the first look at it."""
+    journal, stat = tmp_path / "tally-journal", os.stat
+    journal.touch()
+
+    def look(path: Any, **how: Any) -> os.stat_result:
+        found = stat(path, **how)
+        if path == journal:
+            journal.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(os, "stat", look)
+    refuse_no_file("tally", journal)
+    assert not os.path.lexists(journal)
 
 
 def test_only_the_beginning_of_a_lock_is_read(server: Server, file: Path) -> None:

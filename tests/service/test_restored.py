@@ -163,6 +163,10 @@ def test_a_slow_look_drops_no_experiment_that_was_begun_after_it(
     assert list(service.names) == ["shop"]
 
 
+LOCKS = """
+    select from pg_locks where locktype = 'advisory'
+    and database = (select oid from pg_database where datname = current_database())
+"""  # the server has databases of other tests, too
 WAITS = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
@@ -409,5 +413,5 @@ def test_a_fold_leaves_no_lock_behind_and_reads_no_state_that_another_thread_cha
         folder._leave(connection, {number})
         held = service.runs.pop(number)  # it is found meanwhile that the database lacks it
         assert not folder._try(connection, number)
-        assert connection.execute("select from pg_locks where locktype = 'advisory'").fetchall() == []
+        assert connection.execute(LOCKS).fetchall() == []
         service.runs[number] = held

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import stat
 import sys
 from pathlib import Path
 
@@ -161,6 +162,13 @@ def refuse_link(name: str, lock: Path) -> None:
 
 
 def refuse_no_file(name: str, path: Path) -> None:
-    """Refuse what is there and is no file, such as a folder."""
-    if path.exists() and not path.is_file():
+    """Refuse what is there and is no file, such as a folder.
+
+    One look, because another process may delete the file meanwhile, as SQLite does with a journal.
+    """
+    try:
+        found = os.stat(path)
+    except OSError:  # there is none; or who opens it says what is wrong
+        return
+    if not stat.S_ISREG(found.st_mode):
         raise InputError(name, f"must be a file, got {path}, which is none")
