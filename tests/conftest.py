@@ -40,7 +40,7 @@ collect_ignore = ["audit/faulty_import.py"]  # it fails when it is imported, as 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fuzz-cases", default="500", help="How many policies with random faults are made and verified.")
+    parser.addoption("--fuzz-cases", default="300", help="How many policies with random faults are made and verified.")
 
 
 def pytest_collection_finish() -> None:

@@ -3,7 +3,7 @@
 Each case is the source of a curator and an agent, put together from a grammar of clamps, scales, times of release, ways
 to keep and share noise, and ways to look. The source is written to a file, because the verifier reads it. Where the
 brute force finds more than the claim, the verdict must not be *proved*; where the verdict is *violated*, the brute
-force must find more than the claim, too. ``pytest --fuzz-cases 5000`` tries more than the usual 500.
+force must find more than the claim, too. ``pytest --fuzz-cases 5000`` tries more than the usual 300.
 """
 
 from __future__ import annotations

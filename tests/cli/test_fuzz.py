@@ -30,7 +30,7 @@ from dpbandits.policies import lookup
 from dpbandits.simulation import runs
 from dpbandits.simulation.settings import Simulation
 
-CALLS = 2000  # of all commands together, at least
+CALLS = 1200  # of all commands together, at least
 SLOW = {("plan",): 20, ("plan", "levels"): 60}  # calls of those that take seconds; the others make up for the rest
 SECONDS = 30  # in which a call must have ended
 CAN_SAY_NO = ("audit", "plan", "reproduce")

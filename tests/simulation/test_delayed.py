@@ -33,16 +33,21 @@ def settings_of(name: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "arms"), [(name, COINS) for name in lookup.names()] + [(name, MIXED) for name in one_for_each_curator()]
+    ("name", "arms", "engine"),
+    [(name, COINS, "python") for name in lookup.names()]
+    + [(name, arms, "compiled") for name in one_for_each_curator() for arms in (COINS, MIXED)],
 )
-def test_without_delay_and_loss_every_policy_plays_the_undelayed_rounds_bit_for_bit(name: str, arms: str) -> None:
+def test_without_delay_and_loss_every_policy_plays_the_undelayed_rounds_bit_for_bit(
+    name: str, arms: str, engine: str
+) -> None:
     """Against the undelayed loop in plain Python, asked in every round, on the same random numbers.
 
-    On arms of other kinds, one policy for each curator: no other part meets a reward.
+    Compiled, and on arms of other kinds, one policy for each curator: no other part meets a reward, and agents compiled
+    are played by a law of their own.
     """
     delayed = Simulation.of(name, **settings_of(name, arms=arms, delay="constant(0)"))
     plain = Simulation.of(name, **settings_of(name, arms=arms))
-    player = Player.of(delayed)
+    player = Player.of(delayed, engine)
     for run in range(3):
         parts = (plain.environment, OneByOne(copied(plain.policy.curator)), copied(plain.policy.agent))
         pulls = play_once(loop.play, parts, (), plain.marks, True, streams(plain.seed, run))
