@@ -1,6 +1,6 @@
 """What late responses cost each family of policies: writes the tables of docs/concepts/live.md.
 
-``python benchmarks/delays.py docs/concepts/live.md`` takes about ten minutes on two cores.
+``python benchmarks/delays.py docs/concepts/live.md`` takes about a quarter of an hour on two cores.
 """
 
 from __future__ import annotations
@@ -20,22 +20,37 @@ LEVELS: dict[str, Any] = {"levels": "choice(0,1,2)"}
 POLICIES: dict[str, dict[str, Any]] = {
     "ucb1": {},
     "imed": {},
+    "kl-ucb": {},
+    "thompson": {},
     "ldp-ucb-b": EPSILON,
     "ldp-ucb-l": EPSILON,
     "ldp-imed-b": EPSILON,
+    "ldp-klucb-b": EPSILON,
+    "ldp-ts-b": EPSILON,
+    "ldp-imed-p": EPSILON,
+    "ctb-tt": EPSILON,
     "heldp-ucb-b": {**LEVELS, "options": {"epsilon_min": 1.0}},
     "heldp-glr-b": LEVELS,
+    "heldp-weighted-b": LEVELS,
+    "heldp-weighted-l": LEVELS,
+    "private-ucb": EPSILON,
     "dp-ucb-bound": EPSILON,
     "dp-ucb-int": EPSILON,
     "adap-ucb": EPSILON,
     "adap-imed": EPSILON,
     "dp-se": EPSILON,
     "anytime-lazy-ucb": EPSILON,
+    "lazy-dp-ts": EPSILON,
+    "adac-ucb": EPSILON,
     "dp-klucb": EPSILON,
     "dp-glr-imed": EPSILON,
     "adap-tt": EPSILON,
 }
 LOSSES, WINDOW = (0.1, 0.5), 100
+COUNTING = (
+    "ucb1", "imed", "kl-ucb", "thompson", "ldp-ucb-b", "ldp-ucb-l", "ldp-imed-b", "ldp-klucb-b", "ldp-ts-b",
+    "dp-ucb-bound", "dp-ucb-int",
+)  # fmt: skip
 
 
 def play(policy: str, **given: Any) -> Trace:
@@ -64,7 +79,7 @@ def costs() -> str:
 def counting() -> str:
     """Regret with a window, where decisions that are out count in the index, and without one, where they do not."""
     rows = []
-    for policy in ("ucb1", "imed", "ldp-ucb-b", "ldp-ucb-l", "dp-ucb-bound", "dp-ucb-int"):
+    for policy in COUNTING:
         cells = []
         for delay in (100, 10_000):
             for counted in (True, False):

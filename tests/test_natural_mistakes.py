@@ -335,14 +335,6 @@ def test_a_file_in_the_place_of_the_output_folder(tmp_path: Path, dpbandits: Com
     assert f"out must be a folder, got '{file}'" in err
 
 
-def test_a_policy_without_an_interval_is_named() -> None:
-    session = dp.Session("ldp-imed-p", arms=2, epsilon=1)
-    for _ in range(20):
-        session.tell(decision := session.ask(), session.device().respond(decision, 0.5))
-    with pytest.raises(InputError, match="policy has no known interval"):
-        session.interval(decision.arm)
-
-
 def test_levels_are_not_promised_where_there_is_no_such_flag() -> None:
     with pytest.raises(InputError, match=r"is not a parameter of heldp-ucb-b \(each user has a level of their own\)"):
         dp.Session("heldp-ucb-b", arms=2, epsilon=1, epsilon_min=1)

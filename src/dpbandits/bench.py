@@ -228,7 +228,7 @@ def _divergences(name: str, horizon: int) -> Iterator[Row]:
 
 
 def _beside(name: str, relative: str, horizon: int) -> Iterator[Row]:
-    """Where the best arm has long been found, where it has just been, and where arms stay close for the whole run.
+    """The time over that of the relative: 20 arms at T and T/10, and arms that stay close for the whole run.
 
     Some runs take several times as long as others, so their mean time is compared.
     """

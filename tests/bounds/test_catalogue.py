@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -214,3 +215,19 @@ def test_report_is_the_contract() -> None:
     assert "ldp-ucb-ls" not in shown["policies"]
     names = [bound.name for bound in evaluate(PROBLEMS["bernoulli"])]
     assert names == sorted(set(names))
+
+
+def test_policies_that_the_page_lists_without_an_upper_bound_have_none() -> None:
+    section = DOCUMENT.read_text().split("## Policies without an upper bound\n")[1].split("\n## ")[0]
+    listed = {
+        name for line in section.splitlines()[3:] for name in re.findall(r"`([a-z0-9-]+)`", line.split("|")[2:][0])
+    }
+    bounded = {
+        name
+        for theorem in theorems()
+        if theorem.statement.kind == "upper" and not theorem.statement.refuted
+        for name in theorem.statement.policies
+    }
+    assert len(listed) > 10
+    assert listed <= set(lookup.names())
+    assert not {name for name in listed & bounded if lookup.traits(name).private}

@@ -81,6 +81,19 @@ def test_means_and_evidence_are_those_of_all_bits(levels: str, means: tuple[floa
     assert means != (0.5, 0.5) or expanded[1] > 10  # arms further apart are mostly beyond its reach
 
 
+def test_evidence_keeps_its_digits_where_bits_are_hardly_attenuated_and_the_largest_mean_is_1() -> None:
+    """1 minus the probability of a one is about 1e-9 there."""
+    curator: Any = in_plain_python(BinnedBernoulli.start(2))
+    for number in range(56):
+        curator.add(0, float(number % 3 == 0), 35.0, None)
+        curator.add(1, 1.0, 35.0, None)
+    low, high = curator.mean(0), curator.mean(1)
+    assert high == HIGH
+    with mp.workdps(40):
+        exact = misfit(bits_of(curator, 0), high) - misfit(bits_of(curator, 0), low)
+        assert abs(curator.evidence(0, low, high) - exact) < EVIDENCE_MARGIN / 10
+
+
 @pytest.mark.parametrize("point", [1e-6, 0.03, 0.4, 0.5, 0.6, 0.97, 1.0 - 1e-6])
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 1.0])
 @pytest.mark.parametrize("slope", [0.001, 0.5, 1.0])
@@ -90,7 +103,8 @@ def test_where_the_series_says_that_it_is_right_it_is(point: float, share: float
         near = Expansion.start(1)
         near.begin(0, point)
         near.replace(0, NOTHING, (n, share * n, slope * n))
-        low, high = 0.0, min(point, 1.0 - point)  # bisection for the largest distance
+        room = near.rooms[0]
+        low, high = 0.0, room  # bisection for the largest distance
         for _ in range(60):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if near.reaches(0, middle) else (low, middle)
@@ -98,8 +112,8 @@ def test_where_the_series_says_that_it_is_right_it_is(point: float, share: float
         with mp.workdps(40):
             bits, ends = [(n, share * n, slope * n)], (point - low, point + low)
             change = misfit(bits, ends[1]) - misfit(bits, ends[0])
-            room = min(point, 1.0 - point)
-            rounding = 1e-15 / room * (abs(change) + n * slope * low / room)  # 1/2 + (mean - 1/2) s has fewer digits
+            digits = 1e-15 / (slope * room)  # of 1/2 + (mean - 1/2) s, which is small where room is
+            rounding = digits * (abs(change) + n * low / room)
             assert near.covers(0, point - low * (1 - 1e-6), point + low * (1 - 1e-6))
             assert abs(near.rise(0, *ends) - change) <= 2.0 * TOLERANCE + rounding
 
@@ -130,6 +144,8 @@ def test_replacing_bits_is_taking_them_away_and_adding_others() -> None:
     again = Expansion.start(1)
     again.begin(0, 0.3)
     again.replace(0, NOTHING, bits)
+    assert near.rooms[0] <= again.rooms[0]  # that of all bits that have been there
+    near.rooms[0] = again.rooms[0]
     np.testing.assert_allclose(near[:-2], again[:-2], rtol=1e-11, atol=1e-9)
 
 
@@ -157,12 +173,33 @@ def test_taking_no_bits_changes_nothing() -> None:
 
 
 def test_an_arm_without_ones_keeps_the_least_estimate() -> None:
-    """Its misfit has no least point, and the series reaches nothing."""
+    """Its misfit has no least point. The series says so, too."""
     curator: Any = in_plain_python(BinnedBernoulli.start(1))
     for number in range(400):
         curator.add(0, 0.0, 1.0 + number % 6, None)
         assert curator.mean(0) >= LOW
     assert curator.mean(0) == LOW
+    assert curator.near.changes[0] > 0
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0])
+def test_a_mean_leaves_an_end_of_its_range_as_soon_as_the_bits_say_so(mean: float) -> None:
+    """Against the search through all bits, where the mean is at the end for some bits, and next to it for others."""
+    curator, rng, ends = in_plain_python(BinnedBernoulli.start(1)), np.random.default_rng(0), [0, 0]
+    kept: Any = curator
+    for _ in range(4000):
+        slope = attenuation(float(rng.integers(1, 17)) / 4.0)
+        bit = float(rng.random() < attenuate(mean, slope))
+        kept.take(0, bit, 1.0 - bit, slope)
+        kept.settle(0)
+        found, changes, waits = kept.mean(0), kept.near.changes[0], kept.near.waits[0]
+        kept.near.changes[0] = kept.near.waits[0] = 0
+        exact = kept.mean(0)
+        assert abs(found - exact) < 1e-11
+        kept.near.changes[0], kept.near.waits[0] = changes, waits
+        if changes > 0:
+            ends[found in (LOW, HIGH)] += 1
+    assert min(ends) > 100  # both kinds by the series
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e-4, 0.003, 0.5, 0.999, 1.0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -30,7 +30,8 @@ MEANS = [0.6, 0.5, 0.05]
 RUNS = 150
 POLICIES = [
     "ucb1", "adap-ucb", "dp-se", "dp-klucb", "dp-glr-imed", "dp-tt", "anytime-lazy-ucb", "lazy-dp-ts", "adac-ucb",
-    "ldp-ucb-b", "ldp-ts-b", "ldp-ucb-l", "heldp-ucb-b", "heldp-weighted-b", "heldp-glr-b",
+    "ldp-ucb-b", "ldp-ts-b", "ldp-ucb-l", "ldp-imed-p", "heldp-ucb-b", "heldp-weighted-b", "heldp-weighted-l",
+    "heldp-glr-b",
 ]  # fmt: skip
 WIDE = ["heldp-ucb-l", "dp-ucb-int", "dp-ucb-bound", "dp-ucb", "private-ucb"]  # their noise is large at first
 
@@ -217,11 +218,31 @@ def test_the_mean_of_rewards_is_bounded_by_that_of_their_logistic_function() -> 
     assert of_rewards((0.1, 0.2)) == (0.0, 0.0)
 
 
+class Unknown(NamedTuple):
+    """A curator of one's own."""
+
+    def ready(self, arm: int, exponent: float) -> bool:
+        return True
+
+
 def test_a_curator_without_a_known_interval_says_so() -> None:
-    curator, rng = WeightedLaplace.start(2), np.random.default_rng(0)
-    curator.add(0, 1.0, 1.0, rng)
-    with pytest.raises(InputError, match=r"policy has no known interval .*: its curator is WeightedLaplace"):
-        interval(curator, 0)
+    with pytest.raises(InputError, match=r"policy has no known interval .*: its curator is Unknown; add one with"):
+        interval(Unknown(), 0)
+
+
+@pytest.mark.parametrize("levels", [(0.1,), (1.0,), (0.05, 0.5, 3.0, 30.0)])
+def test_weighted_laplace_responses_stay_within_the_interval_at_all_times(levels: tuple[float, ...]) -> None:
+    """Looked at after each of 1000 responses; refused with 1e-6 as above."""
+    rng, missed = np.random.default_rng(len(levels)), 0
+    for _ in range(RUNS):
+        curator, outside = WeightedLaplace.start(1), False
+        for number in range(1000):
+            level = levels[number % len(levels)]
+            curator.add(0, float(rng.random() < 0.3) + rng.laplace(0.0, 1.0 / level), level, rng)
+            low, high = interval(curator, 0, 0.2)
+            outside |= not low <= 0.3 <= high
+        missed += outside
+    assert missed <= binom.isf(1e-6, RUNS, 0.2)
 
 
 def test_the_bound_on_a_sample_holds_at_all_times() -> None:

@@ -64,6 +64,16 @@ def test_the_commands_of_the_readme_are_understood(
         assert status == 0, err
 
 
+def test_what_the_readme_says_that_a_command_prints(dpbandits: Callable[..., tuple[int, str, str]]) -> None:
+    """All but the seconds that it takes."""
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```console\n\$ dpbandits ([^\n]*)\n(.*?)^time [^\n]*\n```", text, re.MULTILINE | re.DOTALL)
+    ((command, printed),) = blocks
+    status, out, err = dpbandits(*shlex.split(command))
+    assert status == 0, err
+    assert out.partition("time ")[0] == printed
+
+
 @pytest.mark.parametrize("page", ["docs/index.md", "docs/howto/arms-and-levels.md", "docs/howto/find-the-best-arm.md"])
 def test_the_commands_of_a_page_run(
     page: str, dpbandits: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch

@@ -71,7 +71,7 @@ class LikelihoodIMED(NamedTuple):
 
     @property
     def forgotten(self) -> tuple[str, ...]:
-        """What earlier versions kept besides."""
+        """Fields of earlier versions, which are ignored when a saved session is read."""
         return ("least",)
 
     def act(self, releases: Likelihood, t: int, rng: Rng) -> tuple[int, int, float]:

@@ -42,7 +42,7 @@ class KeptOfIMED(NamedTuple):
     tops: Floats  # (arms,): the largest mean of all arms when the next three were computed; -1 before that
     evidence: Floats  # (arms,)
     penalties: Floats  # (arms,): the evidence with IMED's correction
-    slopes: Floats  # (arms,): an upper bound on the penalty's slope between the arm's mean and the largest one
+    slopes: Floats  # (arms,): the penalty's largest slope from the arm's mean to the largest one; -1 until it is needed
 
 
 class IMEDInStints:
@@ -69,7 +69,7 @@ class IMEDInStints:
         for arm in range(arms):
             if arm == leader:
                 continue
-            index = self.floor(arm, top) - self.rounding(arm)
+            index = self.floor(releases, arm, top) - self.rounding(arm)
             if index <= least:
                 index = self.index_at(releases, arm, top)
                 if index < least or (index == least and arm < best):
@@ -125,23 +125,31 @@ class IMEDInStints:
         """A bound on the rounding error of this arm's index, if evidence is rounded like n times a divergence."""
         return MARGIN + 1e-15 * self.counts[arm]
 
-    def floor(self: Any, arm: int, top: float) -> float:
+    def floor(self: Any, releases: Releases, arm: int, top: float) -> float:
         """A lower bound on this arm's index, from its last computed value."""
-        if self.tops[arm] < 0.0:
+        last, penalty = self.tops[arm], self.penalties[arm]
+        if last < 0.0:
             return -math.inf
-        return max(self.penalties[arm] - self.slopes[arm] * max(self.tops[arm] - top, 0.0), 0.0) + self.logs[arm]
+        if top < last:
+            penalty = max(penalty - self.slope(releases, arm) * (last - top), 0.0)
+        return penalty + self.logs[arm]
 
     def index_at(self: Any, releases: Releases, arm: int, top: float) -> float:
         """The index of this arm when the largest mean is ``top``."""
         if self.tops[arm] != top:
             evidence = self.against(releases, arm, top) if self.means[arm] < top else 0.0
-            penalty, slope = corrected(evidence, self.imed.correction), 0.0
-            if 0.0 < penalty < math.inf:
-                steepness = max(self.steepness(releases, arm, top), 0.0)  # rounding
-                slope = steepness * corrected_slope(evidence, self.imed.correction)
-            self.evidence[arm], self.penalties[arm], self.slopes[arm] = evidence, penalty, slope
+            penalty = corrected(evidence, self.imed.correction)
+            self.evidence[arm], self.penalties[arm] = evidence, penalty
+            self.slopes[arm] = -1.0 if 0.0 < penalty < math.inf else 0.0
             self.tops[arm] = top if penalty < math.inf else -1.0
         return self.penalties[arm] + self.logs[arm]
+
+    def slope(self: Any, releases: Releases, arm: int) -> float:
+        """See ``slopes``; it is computed where it is needed."""
+        if self.slopes[arm] < 0.0:
+            steepness = max(self.steepness(releases, arm, self.tops[arm]), 0.0)  # rounding
+            self.slopes[arm] = steepness * corrected_slope(self.evidence[arm], self.imed.correction)
+        return self.slopes[arm]
 
     def leading(self: Any, releases: Releases, leader: int, lead: float) -> tuple[int, float]:
         """For how long to play the arm with the largest mean, and above which line; ``lead`` is how far it leads."""
@@ -157,7 +165,7 @@ class IMEDInStints:
         return rounds, line + MARGIN
 
     def reaching(self: Any, releases: Releases, arm: int, own: float, top: float) -> float:
-        """While the largest mean is above this, the arm's index is at least ``own``; ``top`` where that is unknown."""
+        """Where the largest mean is above this, the arm's index is at least ``own``; ``top`` if none is known."""
         mean, needed = self.means[arm], own + self.rounding(arm) - self.logs[arm]
         if needed <= 0.0:
             return mean
@@ -165,9 +173,8 @@ class IMEDInStints:
             self.index_at(releases, arm, top)
         if self.penalties[arm] == math.inf:
             return self.root(arm, uncorrected(needed, self.imed.correction))
-        if self.penalties[arm] < needed or self.slopes[arm] == 0.0:
-            return top
-        return max(mean, self.tops[arm] - (self.penalties[arm] - needed) / self.slopes[arm])
+        slope = self.slope(releases, arm) if self.penalties[arm] >= needed else 0.0
+        return max(mean, self.tops[arm] - (self.penalties[arm] - needed) / slope) if slope > 0.0 else top
 
     def exploring(self: Any, releases: Releases, arm: int, top: float, lead: float) -> tuple[int, float]:
         """For how long to play an arm with a smaller mean, and above which line."""
@@ -220,11 +227,12 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
         self.counts[arm] = 0.0  # it is played now, and its mean may change while its samples do not
         return arm, rounds, line
 
-    def floor(self, arm: int, top: float) -> float:
+    def floor(self, releases: Releases, arm: int, top: float) -> float:
         """The tangent at the last computed value: the penalty is a convex function of the largest mean."""
         if self.tops[arm] < 0.0:
             return -math.inf
-        return max(self.penalties[arm] + self.slopes[arm] * (top - self.tops[arm]), 0.0) + self.logs[arm]
+        rise = self.slope(releases, arm) * (top - self.tops[arm])
+        return max(self.penalties[arm] + rise, 0.0) + self.logs[arm]
 
     def mean(self, releases: Releases, arm: int) -> float:
         """The released mean, clipped to [0, 1]."""
@@ -239,7 +247,7 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
         return self.counts[arm] * (top - self.means[arm]) / (top * (1.0 - top))
 
     def root(self, arm: int, evidence: float) -> float:
-        """The largest mean against which there is this evidence."""
+        """The largest mean against which the evidence is at most this."""
         return kl_upper(self.means[arm], evidence / self.counts[arm])
 
     def rise(self, releases: Releases, arm: int, top: float) -> float:
@@ -247,7 +255,7 @@ class SkippingIMED(IMEDInStints, KeptOfIMED):
         return self.evidence[arm]
 
     def lower(self, releases: Releases, arm: int, top: float, most: float, rounds: int) -> float:
-        """What the mean must stay above in this many rounds for the evidence against ``top`` to be at most ``most``."""
+        """The line for this many rounds: above it, the evidence against ``top`` is at most ``most``."""
         divergence = self.evidence[arm] / self.counts[arm]
         return kl_lower_near(self.means[arm], top, divergence, most / releases.samples(arm, rounds))
 
@@ -302,5 +310,5 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
         return self.counts[arm] * releases.rise(arm, self.means[arm], top, self.evidence[arm])
 
     def lower(self, releases: Foreseeable, arm: int, top: float, most: float, rounds: int) -> float:
-        """What the mean must stay above in this many rounds for the evidence against ``top`` to be at most ``most``."""
+        """The line for this many rounds: above it, the evidence against ``top`` is at most ``most``."""
         return releases.lower(arm, self.means[arm], top, self.evidence[arm], most, rounds)

@@ -84,7 +84,7 @@ def _opening(play: Play) -> list[Event]:
 
 
 def _costs(one: Play, two: Play) -> list[float] | None:
-    """By how many scales each noisy number moves to the side that is shown; None if something plain differs."""
+    """The shift of each noisy number in units of its noise scale; None if a number without noise differs."""
     first, second = _opening(one), _opening(two)
     alike = [a.what == b.what and (a.value is None) == (b.value is None) for a, b in zip(first, second, strict=False)]
     if len(first) != len(second) or not all(alike) or one.chance or two.chance:

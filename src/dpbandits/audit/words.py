@@ -123,7 +123,7 @@ def found_law(curator: LocalCurator) -> WordsFound:
 
 
 def _bits(call: Call) -> WordsFound:
-    """Randomised response of one bit: the last word decides on the lie, and a word before it, if any, on the bit."""
+    """Randomised response: the last word decides whether the bit is flipped; an earlier one, if any, draws it."""
     rng, lie, shares = random.Random(SEED), call.width - 1, list[int]()
     found = set()
     for reward in REWARDS:

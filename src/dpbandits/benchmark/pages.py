@@ -9,10 +9,11 @@ import numpy as np
 
 from dpbandits.benchmark.pictures import said
 from dpbandits.benchmark.problems import SEED, SET_VERSION, TAIL_HORIZON, TRACKS, Scale, Track
-from dpbandits.benchmark.scores import TAIL, CellScore, Scores, in_words
+from dpbandits.benchmark.scores import CellScore, Scores, in_words
 from dpbandits.experiments.panels import Line, Panel, Picture, Table
 from dpbandits.experiments.report import Section
 from dpbandits.formats import amount, duration, plural
+from dpbandits.simulation.tails import DISASTER, may_fail
 
 __all__ = ["markdown", "section", "took"]
 
@@ -28,7 +29,8 @@ WORDS = {  # what a simulated round of a policy costs
 }
 NOTES = (
     "Ratios are geometric means over cells (problem x setting). Lower bounds are asymptotic, so a ratio below 1 is no "
-    "contradiction. A disaster is a run that loses over ten times the median of its cell."
+    "contradiction. "
+    f"A disaster is a run that loses over {DISASTER:g} times the median of its cell."
 )
 ALL_OPTIONS = (
     "All others have their defaults. Policies that need a horizon are made for the longest one, and for tails for "
@@ -54,8 +56,8 @@ PICTURES = {
 TAIL_COLUMNS = {
     "mean": "with its standard error",
     "99.9 %": "the quantile: 1 run in 1000 loses more",
-    "disasters": f"the runs that lost more than {TAIL:g} times the median, per 10,000; a dash where no run can lose "
-    "that much",
+    "disasters": f"the runs that lost more than {DISASTER:g} times the median, per 10,000; a dash where no run can "
+    "lose that much",
 }
 
 
@@ -153,7 +155,7 @@ def _tails(tails: Scores) -> list[Table]:
 def _may_fail(tails: Scores, entry: CellScore) -> bool:
     """Whether a disaster is possible: playing the worst arm in every round loses more than 10 times the median."""
     means = next(problem.arms.means for problem in tails.track.problems if problem.name == entry.problem)
-    return (max(means) - min(means)) * entry.horizon > TAIL * entry.median
+    return may_fail(entry.median, (max(means) - min(means)) * entry.horizon)
 
 
 def _win_map(scores: Scores) -> Table:
@@ -308,7 +310,7 @@ def _short(found: Sequence[Scores], tails: Sequence[Scores]) -> list[str]:
         if safe:
             worst += (
                 f"; in {safe} of {len(tail.entries)} rows of its tables no disaster is possible: "
-                f"no run can lose {TAIL:g} times the median"
+                f"no run can lose {DISASTER:g} times the median"
             )
         lines.append(
             f"* **{tail.track.title}.** Mean regret divided by the lowest one in the cell (geometric mean): {first}. "

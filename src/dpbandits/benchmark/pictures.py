@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpbandits.benchmark.problems import PrivacySetting
-from dpbandits.benchmark.scores import TAIL, CellScore, Scores
+from dpbandits.benchmark.scores import CellScore, Scores
 from dpbandits.formats import amount
 from dpbandits.plotting import COLOURS, GREY, Panel, draw_panels, new_figure, plain_ticks, save_figure
+from dpbandits.simulation.tails import DISASTER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,7 +99,7 @@ def _tails(tails: Scores, folder: Path, caption: str) -> list[Path]:
         ax.grid(False, axis="y")
         ax.set_title(f"{problem}, {said(setting)}: regret in {tails.horizon:,} rounds", fontsize=9)
     handles, labels = axes[0].get_legend_handles_labels()
-    note = f"Orange: some runs lost more than {TAIL:g} times the median. {caption}"
+    note = f"Orange: some runs lost more than {DISASTER:g} times the median. {caption}"
     style: dict[str, Any] = {"frameon": False, "fontsize": 7, "ncols": 4, "title": note, "title_fontsize": 7}
     figure.legend(handles, labels, loc="outside lower center", columnspacing=1, **style)
     runs = max(entry.runs for here in parts.values() for entry in here)

@@ -15,12 +15,12 @@ from dpbandits.errors import InputError
 from dpbandits.policies import lookup
 from dpbandits.policies.policy import Policy
 from dpbandits.simulation import Trace
+from dpbandits.simulation.tails import tail_of
 from dpbandits.types import Floats
 
 __all__ = ["CellScore", "PolicyScore", "Scores", "best_lower", "in_words", "scored"]
 
 RESAMPLED = 2000  # draws of the bootstrap over cells
-TAIL = 10.0  # a run that loses this many times the median is a disaster
 CLEAR = 2.0  # standard errors of the difference of two means that tell a winner from another policy
 
 
@@ -155,7 +155,6 @@ def scored(
         mean = float(regret.mean())
         spread = float(regret.std(ddof=1) / np.sqrt(regret.size)) if regret.size > 1 else float("nan")
         q95, q99, q999 = (float(q) for q in np.quantile(regret, (0.95, 0.99, 0.999)))
-        disasters = float((regret > TAIL * median).mean()) if median > 0 else 0.0
         entries.append(
             CellScore(
                 policy,
@@ -170,7 +169,7 @@ def scored(
                 q99,
                 q999,
                 float(regret.max()),
-                disasters,
+                tail_of(regret).disasters,
                 trace.seconds / trace.runs,
                 lower[problem, setting],
                 mean / max(best[problem, setting], 1e-9),

@@ -181,7 +181,8 @@ def _print(found: Plan, in_theory: bool) -> None:
     echo(
         f"\nAt epsilon {found.focus:g}, best first. Policies are ranked by the upper end of the 95 % interval of the "
         "mean,\nan empirical Bernstein bound. Those marked (!) come after the others, and those without privacy last.\n"
-        "Loss is regret over what the best arm would pay. A disaster is a run that lost over ten times the median.\n"
+        "Loss is regret over what the best arm would pay. A disaster is a run that lost over ten times the median;\n"
+        "a dash says that no run can.\n"
     )
     print_table(*outcome_table(found))
     cautions = {one.label: one.caution for one in found.at(found.focus) if one.caution}

@@ -145,7 +145,7 @@ class BitsAtLevels(AtLevels):
         return int(min(rounds_within(slack, drift, variance), float(most)))
 
     def bit_losses(self: Any, line: float, slope: float) -> tuple[float, float]:
-        """By how much a 1 and a 0 at this attenuation reduce the slack."""
+        """How far a 1, and a 0, at this attenuation bring the mean nearer to the line; 0 if they move it away."""
         return max(-self.change(line, slope, 1.0), 0.0), max(-self.change(line, slope, 0.0), 0.0)
 
     def add_few(self: Any, environment: Environment, arm: int, n: int, line: float, rewards: Rng, noise: Rng) -> int:

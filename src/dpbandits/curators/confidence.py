@@ -13,8 +13,9 @@ from dpbandits.curators.hybrid import Hybrid, HybridOfAll
 from dpbandits.curators.interval import Interval
 from dpbandits.curators.kept_batches import Batches
 from dpbandits.curators.lazy import Lazy
-from dpbandits.curators.leveled import BinnedBernoulli, WeightedBernoulli
+from dpbandits.curators.leveled import BinnedBernoulli, WeightedBernoulli, WeightedLaplace
 from dpbandits.curators.local import LocalBernoulli, LocalLaplace
+from dpbandits.curators.piecewise import LocalPiecewise
 from dpbandits.curators.plain import Plain
 from dpbandits.curators.tree import Tree
 from dpbandits.errors import InputError
@@ -124,7 +125,11 @@ def noise(count: int, squares: float, largest: float, missed: float) -> float:
 @singledispatch
 def found(curator: Any, arm: int, beta: float) -> tuple[float, float]:
     """The interval for an arm of which something was released."""
-    raise InputError("policy", f"has no known interval for the mean of an arm: its curator is {type(curator).__name__}")
+    name = type(curator).__name__
+    raise InputError(
+        "policy",
+        f"has no known interval for the mean of an arm: its curator is {name}; add one with confidence.found",
+    )
 
 
 @found.register
@@ -198,6 +203,30 @@ def _(curator: BinnedBernoulli, arm: int, beta: float) -> tuple[float, float]:
             slopes += weight * float(curator.slopes[arm, place - 1])
             variance += 0.25 * weight * weight * n
     return _around(0.5 + total / slopes, spread(variance, beta) / slopes)
+
+
+@found.register
+def _(curator: WeightedLaplace, arm: int, beta: float) -> tuple[float, float]:
+    """The mean of weighted responses is off by a sum of steps, divided by the sum W of the weights.
+
+    A response of weight w <= 1 adds w times a reward, an interval of length w, and Laplace noise of scale b with
+    b^2 = w (1 - w)/8 <= 1/32. The logarithm of E exp(l step) is at most l^2 w/8 for the reward (Hoeffding), and
+    -log(1 - l^2 b^2) <= 2 l^2 b^2 <= l^2 w/4 for the noise if |l| <= 4. So exp(l sum - 3/8 l^2 W) is a supermartingale,
+    and at no time is |sum| above 3/8 l W + log(2/beta)/l (Ville's inequality), except with probability beta. Each
+    octave of W has an l of its own, and a share 1/((k + 1)(k + 2)) of beta; octave 0 holds all W below 2.
+    """
+    total = float(curator.weights[arm])
+    octave = max(math.floor(math.log2(total)), 0) if total > 0.0 else 0
+    log = math.log(2.0 * (octave + 1.0) * (octave + 2.0) / beta)
+    rate = min(4.0, math.sqrt(8.0 / 3.0 * log / 2.0**octave))
+    return _around(curator.mean(arm), 0.375 * rate + log / (rate * total))
+
+
+@found.register
+def _(curator: LocalPiecewise, arm: int, beta: float) -> tuple[float, float]:
+    """Every debiased response is in an interval of length ``reach``."""
+    n, reach = float(curator.counts[arm]), curator.reach()
+    return _around(curator.mean(arm), spread(n * reach * reach / 4.0, beta) / n)
 
 
 @found.register

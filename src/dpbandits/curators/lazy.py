@@ -65,7 +65,7 @@ class Lazy(Released, LazyFields):
             self.raw_sums[arm] = 0.0
 
     def samples(self, arm: int, ahead: int) -> float:
-        """After a release the count is what was due; after k more, 2^k as much, and never more than all rewards."""
+        """At most this many rewards are in the arm's last release after ``ahead`` more rounds."""
         return float(self.counts[arm] if ahead < self.due(arm) else self.buffered[arm] + ahead)
 
     def width(self, arm: int, exponent: float, ahead: int) -> float:

@@ -177,7 +177,7 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
 
     @property
     def added(self) -> tuple[str, ...]:
-        """What earlier versions did not keep. It follows from the rest."""
+        """Fields that sessions saved by earlier versions lack; they are computed from the others."""
         return ("near",)
 
     def mean(self, arm: int) -> float:
@@ -205,7 +205,7 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
                 self.expand(arm)
 
     def find(self, arm: int) -> None:
-        """Find the mean of an arm from all its bits. At an end of its range it mostly stays there."""
+        """Find the mean of an arm from all its bits. If it was at an end of its range, that is tried first."""
         near, last = self.near, self.near.means[arm]
         near.changes[arm], near.waits[arm] = 0, 1
         slope = self.score(arm, last)[0] if last in (LOW, HIGH) else 0.0
@@ -284,23 +284,27 @@ class BinnedBernoulli(ByWeight, MostLikely, BitsAtLevels, BinnedFields):
         return shared == 0
 
     def settled(self, mean: float, step: float) -> bool:
-        """The curvature of a bit's misfit changes by at most 2/m of itself, so a step d leaves an error of d^2/m."""
+        """Whether Newton's method may stop.
+
+        The curvature of a bit's misfit changes by at most 2/m of itself, so a step d leaves an error of d^2/m.
+        """
         return step * step <= 1e-13 * min(mean, 1.0 - mean)
 
     def evidence(self, arm: int, mean: float, top: float) -> float:
         if self.near.covers(arm, mean, top):
             return self.near.rise(arm, mean, top)
-        total = 0.0
+        total, off, left = 0.0, top - mean, 1.0 - top
         for place in range(self.used[0]):
             n = self.counts[arm, place]
             if n > 0.0:
-                ones, s = self.ones[arm, place], self.slopes[arm, place] / n
-                p, less = attenuate(top, s), (top - mean) * s
-                total += ones * math.log1p(-less / p) + (n - ones) * math.log1p(less / (1.0 - p))
+                ones, slopes = self.ones[arm, place], self.slopes[arm, place]
+                lost, less = 0.5 * (n - slopes), off * slopes  # of terms that are not negative, no digits cancel
+                to_ones = ones * math.log1p(-less / (lost + top * slopes))
+                total += to_ones + (n - ones) * math.log1p(less / (lost + left * slopes))
         return total
 
     def steepness(self, arm: int, mean: float) -> float:
-        """The slope at ``mean``: the misfit is convex, so its slope is largest there."""
+        """An upper bound on the slope of the evidence up to ``mean``: the misfit is convex."""
         return self.score(arm, min(max(mean, LOW), HIGH))[0]
 
     def rise(self, arm: int, mean: float, top: float, evidence: float) -> float:

@@ -92,16 +92,19 @@ class LocalPiecewise(Local, PiecewiseFields):
         return max(self.squares[arm] / n - mean * mean, 0.0) / (self.slope * self.slope) + 1.0 / n
 
     def width(self, arm: int, exponent: float, ahead: int) -> float:
-        """Hoeffding's bound for the debiased responses, which lie in a known range."""
-        reach = (1.0 + self.window / GRID) / self.slope
-        return reach * math.sqrt(0.5 * exponent / (self.counts[arm] + ahead))
+        """Hoeffding's bound for the debiased responses."""
+        return self.reach() * math.sqrt(0.5 * exponent / (self.counts[arm] + ahead))
+
+    def reach(self) -> float:
+        """The length of the interval in which all debiased responses lie."""
+        return (1.0 + self.window / GRID) / self.slope
 
     def evidence(self, arm: int, mean: float, top: float) -> float:
         off = top - mean
         return 0.5 * self.counts[arm] * math.log1p(off * off / self.variance(arm))
 
     def steepness(self, arm: int, mean: float) -> float:
-        """The slope rises up to where the distance is the standard deviation, and falls from there."""
+        """The largest slope of the evidence up to ``mean``: it rises up to one standard deviation, then it falls."""
         variance = self.variance(arm)
         off = min(mean - self.mean(arm), math.sqrt(variance))
         return self.counts[arm] * off / (variance + off * off)
@@ -110,7 +113,7 @@ class LocalPiecewise(Local, PiecewiseFields):
         return 2.0 * evidence / self.counts[arm]
 
     def lower(self, arm: int, mean: float, top: float, evidence: float, budget: float, ahead: int) -> float:
-        """The sum of the squared distances from the mean, n times the variance, never falls."""
+        """The line for ``ahead`` more responses. It uses that n times the variance cannot decrease."""
         n = self.counts[arm] + ahead
         least = self.variance(arm) * self.counts[arm] / n
         return top - math.sqrt(least * math.expm1(min(2.0 * budget / n, 700.0))) if budget > 0.0 else top

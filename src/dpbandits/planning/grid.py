@@ -247,7 +247,7 @@ def play(
         float(final.mean()),
         stands_for * float(trace.stderr[-1]),
         regret_interval(final, question.worst),
-        tail_of(final),
+        tail_of(final, question.worst),
         None if settled is None else round(stands_for * settled),
         tuple((stands_for * trace.checkpoints).tolist()),
         tuple((stands_for * trace.regret.mean(axis=0)).tolist()),

@@ -8,7 +8,6 @@ from dpbandits.planning.knowing import Knowing
 from dpbandits.planning.plan import BudgetAnswer, Plan
 from dpbandits.privacy.guarantee import FROM_LOG
 from dpbandits.privacy.users import of_response, of_reward
-from dpbandits.simulation.tails import share_of
 
 __all__ = ["answers", "best_table", "outcome_table", "theory"]
 
@@ -199,7 +198,7 @@ def outcome_table(plan: Plan) -> tuple[list[str], list[list[str]]]:
                 _percent(plan, one.regret),
                 short(one.tail.quantile),
                 short(one.tail.largest),
-                share_of(one.tail.disasters),
+                one.tail.disasters_in_percent,
                 f"{one.runs:,}",
                 settled,
             ]

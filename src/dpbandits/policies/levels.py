@@ -15,7 +15,7 @@ def check_levels(name: str, traits: Traits, levels: AnyLevels | None) -> None:
         rule = f"is not a parameter of {name} (one epsilon holds for all users)"
         raise InputError("levels", f"{rule}, got {levels!s:.80}")
     if traits.levels is not None and levels is None:
-        raise InputError("levels", f"is required by {name}, got none")
+        raise InputError("levels", f"is required by {name}, for instance choice(0.5,1,2), got none")
 
 
 def check_threshold(policy: Policy, levels: AnyLevels | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from dpbandits.formats import amount
 from dpbandits.types import Floats
 
-__all__ = ["CONFIDENCE", "DISASTER", "QUANTILES", "Tail", "tail_of"]
+__all__ = ["CONFIDENCE", "DISASTER", "QUANTILES", "Tail", "may_fail", "tail_of"]
 
 DISASTER = 10.0  # a run is a disaster if it lost more than this many times the median
 SHARE = 0.95  # of the runs that lose at most the quantile
@@ -20,7 +21,7 @@ QUANTILES = (0.05, 0.5, 0.95)  # that documents show
 class Tail(NamedTuple):
     """How badly runs go: the median, a high quantile with its interval, the largest loss, and the share of disasters.
 
-    ``high`` is None where there are too few runs for an upper end.
+    ``high`` is None where there are too few runs for an upper end. ``worst`` is the most that any run can lose.
     """
 
     median: float
@@ -29,19 +30,32 @@ class Tail(NamedTuple):
     high: float | None
     largest: float
     disasters: float
+    worst: float
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {**self._asdict(), "share": SHARE, "disaster": f"more than {DISASTER:g} times the median"}
+        disaster = {"disaster": f"more than {DISASTER:g} times the median", "disaster_possible": self.may_fail}
+        worst = self.worst if math.isfinite(self.worst) else None
+        return {**self._asdict(), "worst": worst, "share": SHARE, **disaster}
+
+    @property
+    def may_fail(self) -> bool:
+        """See ``may_fail``."""
+        return may_fail(self.median, self.worst)
+
+    @property
+    def disasters_in_percent(self) -> str:
+        """For tables: the share of disasters, and a dash where none is possible."""
+        return share_of(self.disasters) if self.may_fail else "–"
 
     def __str__(self) -> str:
         interval = f"95 % interval {amount(self.low)} or more"
         if self.high is not None:
             interval = f"95 % interval {amount(self.low)} to {amount(self.high)}"
-        return (
-            f"{100 * SHARE:g} % of the runs lose at most {amount(self.quantile)} ({interval}); "
-            f"{share_of(self.disasters)} of the runs lost more than {DISASTER:g} times the median"
-        )
+        lost = f"{share_of(self.disasters)} of the runs lost more than {DISASTER:g} times the median"
+        if not self.may_fail:
+            lost = f"no run can lose more than {amount(self.worst)}, which is less than {DISASTER:g} times the median"
+        return f"{100 * SHARE:g} % of the runs lose at most {amount(self.quantile)} ({interval}); {lost}"
 
 
 def share_of(part: float) -> str:
@@ -53,14 +67,23 @@ def share_of(part: float) -> str:
     return f"{100 * part:.2g} %"
 
 
-def tail_of(values: Floats) -> Tail:
+def may_fail(median: float, worst: float) -> bool:
+    """Whether a disaster is possible, where no run can lose more than ``worst``."""
+    return 0.0 < DISASTER * median < worst
+
+
+def tail_of(values: Floats, worst: float = math.inf) -> Tail:
     """The tail of one number for each run. The quantile's interval is by order statistics, for any distribution.
+
+    Where the median is 0, no run counts as a disaster.
 
     >>> tail = tail_of(np.arange(1.0, 1001.0))
     >>> tail.quantile, tail.low, tail.high, tail.disasters
     (950.05, 936.0, 964.0, 0.0)
     >>> str(tail_of(np.array([1.0] * 19 + [50.0])))
     '95 % of the runs lose at most 3.45 (95 % interval 1 or more); 5 % of the runs lost ...'
+    >>> str(tail_of(np.array([50.0] * 20), worst=400.0))
+    '95 % of the runs lose ...; no run can lose more than 400, which is less than 10 times the median'
     """
     from scipy.special import bdtrik
 
@@ -74,5 +97,6 @@ def tail_of(values: Floats) -> Tail:
         float(ordered[min(first, n - 1)]),
         float(ordered[last - 1]) if last <= n else None,
         float(ordered[-1]),
-        float(np.mean(ordered > DISASTER * median)),
+        float(np.mean(ordered > DISASTER * median)) if median > 0.0 else 0.0,
+        worst,
     )

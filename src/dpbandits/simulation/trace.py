@@ -137,7 +137,8 @@ class Trace:
     @property
     def tail(self) -> Tail:
         """How badly runs go: a high quantile of the final regret, the largest, and the share of disasters."""
-        return tail_of(self.final_regret)
+        worst = float(self.means.max() - self.means.min()) * self.simulation.horizon
+        return tail_of(self.final_regret, worst)
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``dpbandits simulate --json`` prints."""

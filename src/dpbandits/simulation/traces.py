@@ -11,7 +11,6 @@ from dpbandits.display import shortened, sparkline
 from dpbandits.errors import MissingExtraError
 from dpbandits.formats import amount, estimate
 from dpbandits.plotting import Line, draw_lines, look, new_axes, show_legend, show_notes
-from dpbandits.simulation.tails import share_of
 from dpbandits.simulation.trace import Trace
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ COLUMNS = ("policy", "mean regret", "95 % quantile", "largest regret", "disaster
 class Traces(dict[str, Trace]):
     """Traces by label. Printed, they are a table; ``plot`` draws them on one set of axes.
 
-    A disaster is a run that lost more than ten times the median of all runs.
+    A disaster is a run that lost more than ten times the median of all runs; a dash says that none is possible.
 
     >>> from dpbandits.simulation import simulate
     >>> Traces({"UCB1": simulate("ucb1", arms={"red": 0.9, "green": 0.6}, horizon=1000, runs=10, seed=0)})
@@ -113,7 +112,7 @@ def _row(trace: Trace) -> list[str]:
         estimate(float(final.mean()), float(trace.stderr[-1])),
         amount(trace.tail.quantile),
         amount(float(final.max())),
-        share_of(trace.tail.disasters),
+        trace.tail.disasters_in_percent,
         f"{best}, played most in {trace.found} of {trace.runs}",
         promise.in_short if promise.void or promise.trust == "none" else f"{promise.trust}, {promise.size}",
     ]
