@@ -18,6 +18,9 @@ from typing import Any, Self
 import pytest
 from postgres import free_port
 
+#: Seconds that servers get to start. A worker imports everything, which takes long on a busy machine.
+STARTING = 180
+
 
 class Zygote:
     """The process from which servers are forked."""
@@ -70,7 +73,7 @@ class Server:
         }
         self.process = 0
 
-    def start(self, wait: float = 180.0) -> None:
+    def start(self, wait: float = STARTING) -> None:
         self.process = self.zygote.start(**self.settings)
         deadline = time.monotonic() + wait
         while time.monotonic() < deadline:
@@ -96,18 +99,26 @@ class Server:
         return call(self.port, method, path, body)
 
 
-class Workers:
-    """``dpbandits serve`` as it is typed, with two workers on one PostgreSQL."""
+#: ``dpbandits``, with other constants of its module ``serving``.
+CHANGED = "from dpbandits.cli import main; from dpbandits.service import serving; vars(serving).update({}); main()"
 
-    def __init__(self, folder: Path, store: str) -> None:
+
+class Workers:
+    """``dpbandits serve`` as it is typed, with two workers on one PostgreSQL.
+
+    ``waits`` are other values, in seconds, for ``GRACE`` and ``PATIENCE`` of ``serving``.
+    """
+
+    def __init__(self, folder: Path, store: str, **waits: int) -> None:
         self.port, self.folder = free_port(), folder
         words = ["serve", "--store", store, "--workers", "2", "--port", str(self.port)]
+        program = ["-c", CHANGED.format(waits)] if waits else ["-m", "dpbandits"]
         with open(folder / "workers.log", "w") as log:
-            command = [sys.executable, "-m", "dpbandits", *words]
+            command = [sys.executable, *program, *words]
             self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
 
     def __enter__(self) -> Self:
-        deadline = time.monotonic() + 180  # each of three processes imports everything
+        deadline = time.monotonic() + STARTING
         while time.monotonic() < deadline and self.process.poll() is None:
             with contextlib.suppress(OSError, http.client.HTTPException):
                 if self.call("GET", "/readyz")[0] == 200 and len(self.started) == 2:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from calls import create, decide, folded, read, respond, reward
+from calls import create, decide, folded, read, respond, reward, wait_for
 from starlette.testclient import TestClient
 
 from dpbandits.client import BernoulliCurator, LaplaceCurator
@@ -210,10 +210,7 @@ def test_a_stint_closes_when_its_window_is_over(client: TestClient) -> None:
     assert reward(client, one["token"], 1) == "accepted"
     assert decide(client, count=1000)["decisions"][-1]["arm"] == one["arm"]
     client.app.service.clock._offset += 61.0  # type: ignore[attr-defined]  # a minute later
-    deadline = time.monotonic() + 30
-    while decide(client, count=1000)["decisions"][-1]["arm"] == one["arm"]:
-        assert time.monotonic() < deadline, "the stint stays open"
-        time.sleep(0.1)
+    wait_for(lambda: decide(client, count=1000)["decisions"][-1]["arm"] != one["arm"])
     first = read(client, "ledger")["entries"][0]
     assert first["closed_by"] == "deadline"
     assert first["responses"] == 1

@@ -110,6 +110,7 @@ def test_the_log_says_why_nothing_can_be_stored(
         raise errors[0]
 
     monkeypatch.setattr(books, "_commit_all", commit)
+    monkeypatch.setattr(logs, "SELDOM", 1e6)
     capsys.readouterr()
     for _ in range(5):
         assert client.post("/v1/experiments/shop/decisions").status_code == 503
@@ -132,6 +133,7 @@ def test_the_log_says_why_nothing_can_be_read(
         raise sa.exc.OperationalError("select", {"reward": 0.8414}, cause) from cause
 
     monkeypatch.setattr(served(client).store.readers, "connect", connect)
+    monkeypatch.setattr(logs, "SELDOM", 1e6)
     capsys.readouterr()
     for _ in range(3):
         assert client.get("/v1/experiments/shop/summary").status_code == 503

@@ -11,10 +11,11 @@ import pytest
 from calls import create, decide, folded, read, respond
 from starlette.testclient import TestClient
 
-from dpbandits.curators import LocalBernoulli, LocalPiecewise, interval
+from dpbandits.curators import LocalBernoulli, LocalPiecewise, confidence, interval
 from dpbandits.curators.confidence import interval_of_any_stint
 from dpbandits.errors import InputError
 from dpbandits.mechanisms import response_probability
+from dpbandits.service import evidence
 from dpbandits.service.estimates import _of_held_out, estimate
 from dpbandits.service.evidence import converged
 from dpbandits.service.experiment import Experiment, Settings
@@ -74,8 +75,12 @@ def test_a_wrong_arm_is_seldom_named_however_often_one_looks() -> None:
     assert wrong < 9
 
 
-def test_nothing_is_claimed_where_no_bound_is_known() -> None:
+def test_nothing_is_claimed_where_no_bound_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a policy of one's own, whose curator has none."""
     experiment, state, _ = played("heldp-weighted-l", (0.9, 0.1), 800, seed=0, epsilon=None, levels=["2"])
+    assert "cannot say" not in converged(experiment, state)["words"]
+    unknown = confidence.found.dispatch(object)
+    monkeypatch.setattr(evidence, "interval_of_any_stint", lambda curator, arm, beta, _: unknown(curator, arm, beta))
     assert "cannot say" in converged(experiment, state)["words"]
     fresh = LiveState(experiment.policy, math.inf)
     assert "Too early" in converged(experiment, fresh)["words"]

@@ -106,8 +106,7 @@ def test_a_parquet_file_is_not_made_for_a_key_that_is_revoked_while_it_waits(emb
         embedded.portal.call(service.exporting.acquire)
     with ThreadPoolExecutor(1) as threads:
         waits = threads.submit(embedded.get, "/v1/experiments/shop/export.parquet")
-        while not service.exporting._waiters:
-            time.sleep(0.01)
+        wait_for(lambda: bool(service.exporting._waiters))
         service.guarded = True  # as if its key was revoked meanwhile
         for _ in range(EXPORTS):
             embedded.portal.call(service.exporting.release)
@@ -154,8 +153,10 @@ def test_plans_and_exports_keep_nobody_waiting(embedded: TestClient, monkeypatch
     create(embedded, policy="adap-ucb")
     decide(embedded)
     service, end = served(embedded), threading.Event()
-    monkeypatch.setattr(service.planner, "ask", lambda _: end.wait(60) and {})
-    monkeypatch.setattr("dpbandits.service.reading.as_parquet", lambda pages: end.wait(60) and export.as_parquet(pages))
+    monkeypatch.setattr(service.planner, "ask", lambda _: end.wait(300) and {})
+    monkeypatch.setattr(
+        "dpbandits.service.reading.as_parquet", lambda pages: end.wait(300) and export.as_parquet(pages)
+    )
     plan = "/v1/plan?policy=ucb1&arms=2&best=0.5&gap=0.1&traffic=100&days=1"
     with ThreadPoolExecutor(50) as threads:
         waits = [threads.submit(embedded.get, plan) for _ in range(40)]

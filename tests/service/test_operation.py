@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from calls import create, decide, folded, read, respond, reward, served, wait_for
 from fastapi import FastAPI
 from postgres import Postgres
-from servers import Server, Workers, Zygote
+from servers import STARTING, Server, Workers, Zygote
 from starlette.testclient import TestClient
 
 from dpbandits.errors import InputError
@@ -34,7 +34,7 @@ from dpbandits.service.books import Ask
 from dpbandits.service.clock import Clock
 from dpbandits.service.recent import Recent
 from dpbandits.service.service import Service
-from dpbandits.service.serving import GRACE, PATIENCE, traced
+from dpbandits.service.serving import traced
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.store import Database
 from dpbandits.service.tables import METADATA, states
@@ -98,7 +98,7 @@ def test_keys_open_the_door_to_others(dpbandits: Command, tmp_path: Path, monkey
     made = json.loads(out)
     assert code == 0
     assert made["key"].startswith(f"dpb_{made['id']}_")
-    assert made["key"].split("_")[2] not in Path("dpbandits.db").read_bytes().decode("latin-1")
+    assert made["key"].split("_", 2)[2] not in Path("dpbandits.db").read_bytes().decode("latin-1")
     code, out, _ = dpbandits("serve", "--check", "--host", "0.0.0.0", "--port", "0")
     assert code == 0
     assert "ready to serve" in out
@@ -301,7 +301,8 @@ def test_the_key_of_a_digest_is_erased(tmp_path: Path) -> None:
 
 
 def test_a_stream_of_events_does_not_delay_the_end_of_workers(tmp_path: Path, postgres: Postgres) -> None:
-    with Workers(tmp_path, postgres.database()) as workers:
+    grace = 120  # seconds: less would be over on a busy machine before two workers have ended
+    with Workers(tmp_path, postgres.database(), GRACE=grace) as workers:
         asked = {"name": "shop", "arms": ["a", "b"], "policy": "ldp-ucb-b", "epsilon": "1"}
         assert workers.call("POST", "/v1/experiments", asked)[0] == 201
         stream = http.client.HTTPConnection("127.0.0.1", workers.port, timeout=60)
@@ -312,21 +313,21 @@ def test_a_stream_of_events_does_not_delay_the_end_of_workers(tmp_path: Path, po
             workers.process.terminate()
             while events.readline():
                 pass
-            workers.process.wait(120)
+            workers.process.wait(grace + 60)
         log = (tmp_path / "workers.log").read_text()
         assert log.count("Finished server process") == 2, log
-        assert "graceful shutdown exceeded" not in log, f"uvicorn waited for the stream until its {GRACE} s were over"
+        assert "graceful shutdown exceeded" not in log, f"uvicorn waited for the stream until its {grace} s were over"
 
 
 def test_a_worker_that_dies_while_it_is_asked_whether_it_lives_is_replaced_at_once(
     tmp_path: Path, postgres: Postgres
 ) -> None:
-    with Workers(tmp_path, postgres.database()) as workers:
+    with Workers(tmp_path, postgres.database(), PATIENCE=STARTING + 60) as workers:
         victim = workers.started[0]
         os.kill(victim, signal.SIGSTOP)
         time.sleep(2)  # it is asked every half second, and does not answer
         os.kill(victim, signal.SIGKILL)
-        wait_for(lambda: len(workers.started) == 3, PATIENCE - 5)  # if it were missed, so much would not be enough
+        wait_for(lambda: len(workers.started) == 3, STARTING)  # if it were missed, so much would not be enough
 
 
 def test_a_restored_backup_is_detected(serve: Open, tmp_path: Path) -> None:
@@ -469,14 +470,27 @@ def test_a_lost_postgresql(zygote: Zygote, tmp_path: Path) -> None:
 
         wait_for(taken)
         assert said[-1] in ("accepted", "duplicate")
-        wait_for(lambda: server.call("GET", "/v1/experiments/shop/summary")[1].get("version") == 1)
-        assert server.call("GET", "/v1/experiments/shop/summary")[1]["responses"]["used"] == 1
+        shown: list[Any] = []
+
+        def counted() -> bool:
+            shown.append(server.call("GET", "/v1/experiments/shop/summary")[1])
+            return shown[-1].get("version") == 1
+
+        wait_for(counted)
+        assert shown[-1]["responses"]["used"] == 1
     finally:
         server.stop()
         own.close()
 
 
 CANARY = 0.7391246057
+
+
+def waiting(server: Server, name: str) -> int | None:
+    """How many answers are not folded yet; None while the server cannot tell."""
+    code, shown = server.call("GET", f"/v1/experiments/{name}/summary")
+    assert code in (200, 503), shown
+    return int(shown["responses"]["waiting"]) if code == 200 else None
 
 
 def traces(value: float) -> list[bytes]:
@@ -531,8 +545,7 @@ def test_a_reward_is_written_nowhere(kind: str, zygote: Zygote, tmp_path: Path) 
         shown += str(server.call("GET", "/metrics"))
         if own:
             for name in ("stints", "counter", "doubling"):
-                path = f"/v1/experiments/{name}/summary"
-                wait_for(lambda path=path: server.call("GET", path)[1]["responses"]["waiting"] == 0)  # type: ignore[misc]
+                wait_for(lambda name=name: waiting(server, name) == 0)  # type: ignore[misc]
             with psycopg.connect(store, autocommit=True) as connection:
                 assert connection.execute("select count(*) from answers where sealed is not null").fetchone() == (0,)
                 connection.execute("checkpoint")

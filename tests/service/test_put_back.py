@@ -110,6 +110,7 @@ def test_a_file_that_was_replaced_before_the_first_commit_is_noticed(serve: Open
     assert client.get("/readyz").status_code == 503
 
 
+@pytest.mark.usefixtures("by_hand")
 def test_a_server_that_loses_its_connection_goes_on_with_a_new_log(serve: Open, file: Path) -> None:
     client = serve(f"sqlite:///{file}")
     create(client)

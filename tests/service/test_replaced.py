@@ -28,7 +28,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 from starlette.testclient import TestClient
 
 from dpbandits.errors import InputError
-from dpbandits.service import files
+from dpbandits.service import files, held_file, logs
 from dpbandits.service.files import generation, refuse_no_file
 from dpbandits.service.held_file import HeldFile
 from dpbandits.service.keyring import alone
@@ -93,8 +93,14 @@ def without_log(file: Path) -> None:
 @pytest.mark.usefixtures("by_hand")
 @pytest.mark.parametrize("noticed", ["by the commit", "by the look", "by a reader"])
 def test_a_file_that_was_replaced_is_neither_used_nor_damaged(
-    serve: Open, dpbandits: Command, file: Path, capsys: pytest.CaptureFixture[str], noticed: str
+    serve: Open,
+    dpbandits: Command,
+    file: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    noticed: str,
 ) -> None:
+    monkeypatch.setattr(logs, "SELDOM", 1e6)
     client = serve(f"sqlite:///{file}")
     create(client)
     tokens = [decide(client)["token"] for _ in range(20)]
@@ -602,6 +608,32 @@ def test_after_a_log_was_deleted_under_a_server_the_next_start_says_so(
         assert respond(client, token, 1) == "duplicate"
 
 
+@pytest.mark.usefixtures("by_hand")
+@pytest.mark.parametrize("noticed", ["by the commit", "by the look"])
+@pytest.mark.parametrize("ends", [("-wal",), ("-shm",), ("-wal", "-shm")])
+def test_a_log_that_was_deleted_while_the_file_was_away_is_noticed(
+    serve: Open, file: Path, ends: tuple[str, ...], noticed: str
+) -> None:
+    """A request comes meanwhile, after which the server opens the file anew."""
+    client = serve(f"sqlite:///{file}")
+    create(client)
+    assert respond(client, decide(client)["token"], 1) == "accepted"
+    folded(client)  # now a reader has the log open, and no other file gets its number
+    os.rename(file, file.with_name("away.db"))
+    assert client.post("/v1/experiments/shop/decisions").status_code == 503
+    for end in ends:
+        file.with_name(f"test.db{end}").unlink()
+    os.rename(file.with_name("away.db"), file)
+    if noticed == "by the look":
+        for _ in range(3):  # it takes the file for a damaged or an older one
+            with suppress(FileNotFoundError):
+                served(client)._look_at_file()
+    assert client.post("/v1/experiments/shop/decisions").status_code == 503
+    assert client.get("/readyz").status_code == 503
+    client.__exit__(None, None, None)
+    refused(file.parent, "lost its log .* while the last server ran.*: keep a copy of the folder")
+
+
 @pytest.mark.parametrize("done", ["moved away", "replaced"])
 def test_beside_a_running_server_nobody_advises_to_move_its_files(
     server: Server, dpbandits: Command, file: Path, done: str
@@ -697,6 +729,30 @@ def test_a_start_waits_for_a_key_command_that_has_the_lock(serve: Open, file: Pa
     assert check(ServerSettings.read(**settings(file.parent))) == []
     client = serve(f"sqlite:///{file}")
     assert client.get("/v1/experiments/shop/summary").status_code == 200
+
+
+def test_a_start_waits_for_a_check_that_has_the_lock(serve: Open, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped(serve, file)
+    looks, ends = threading.Event(), threading.Event()
+
+    def slow(*given: Any) -> None:
+        if threading.current_thread() is checking:
+            looks.set()
+            assert ends.wait(60)
+        files.refuse_log_of_another(*given)
+
+    monkeypatch.setattr(held_file, "refuse_log_of_another", slow)
+    with closing(Database(f"sqlite:///{file}")) as checked, closing(Database(f"sqlite:///{file}")) as started:
+        checking = threading.Thread(target=checked.file.unused)
+        checking.start()
+        assert looks.wait(60)
+        threading.Timer(0.3, ends.set).start()
+        try:
+            started.file.lock()
+        finally:
+            ends.set()
+            checking.join()
+        assert started.file.locked
 
 
 def test_a_damaged_table_is_damage(serve: Open, file: Path) -> None:

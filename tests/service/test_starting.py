@@ -55,6 +55,7 @@ def test_a_folder_that_is_not_there(used: dict[str, Any], tmp_path: Path) -> Non
     refused({**used, "store": f"sqlite:///{tmp_path}/new.db", "keys": tmp_path / "none/keys"}, "keys cannot be written")
 
 
+@pytest.mark.usefixtures("by_hand")  # a look of the other server would open files, too
 def test_a_file_that_another_server_uses(used: dict[str, Any], serve: Open) -> None:
     serve(used["store"])
     refused(used, "store is used by another server")

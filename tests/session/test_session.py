@@ -492,6 +492,18 @@ def test_a_frozen_session_of_another_version_is_refused() -> None:
             Session.thaw(signed({**record, "live": {**record["live"], "curator": memory}}))
 
 
+def test_a_session_that_was_saved_before_an_option_was_renamed_goes_on() -> None:
+    asked = Session("dp-se", arms=2, epsilon=1, horizon=5000, epoch_factor=0.01)
+    for _ in range(20):
+        asked.tell(asked.ask(), 1.0)
+    text = asked.freeze()
+    record = json.loads(text)
+    record["settings"]["scale"] = record["settings"].pop("epoch_factor")
+    assert Session.thaw(signed(record)).freeze() == text
+    with pytest.raises(InputError, match="scale is not an option of dp-se"):
+        Session("dp-se", arms=2, epsilon=1, horizon=5000, scale=0.01)
+
+
 def test_a_policy_that_cannot_be_imported_is_thawed_with_its_function() -> None:
     @policies.policy.published("a test")
     def local_policy(arms: int, *, epsilon: float) -> Any:

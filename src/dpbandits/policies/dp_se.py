@@ -17,6 +17,7 @@ BY_HORIZON = "1/horizon"
     in_turns=True,
     stops=True,
     short={"epoch_factor": 1e-6},
+    renamed={"scale": "epoch_factor"},
 )
 def dp_se(
     arms: int, *, epsilon: float, horizon: int, beta: float | str = BY_HORIZON, epoch_factor: float = 1.0

@@ -78,6 +78,7 @@ class Traits:
     low_regret: bool = True  # False: it is made to name the best arm soon, and a plan plays it only if it is asked for
     private: bool = True  # whether anything is promised; if so, ``rewards_per_user`` is one of its settings
     recommended: bool = False  # whether it is the one to try first in its trust model: docs/papers/strongest.md
+    renamed: Mapping[str, str] = field(default_factory=dict)  # options by earlier names, which saved runs still have
     relative: str = ""  # the nearest older policy, beside whose speed its own is measured
     title: str = ""  # as papers write it; empty: what its docstring begins with, before the colon
 

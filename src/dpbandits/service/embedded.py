@@ -16,6 +16,7 @@ from dpbandits.service.books import Ask, LiveRun, Made, choose, foldable, shown,
 from dpbandits.service.caps import SentByUsers
 from dpbandits.service.commits import Commits
 from dpbandits.service.experiment import HOLDOUT, POLICY
+from dpbandits.service.files import LostFileError
 from dpbandits.service.problems import Refusal, not_running
 from dpbandits.service.responses import ACCEPTED, NOT_TAKEN, UNKNOWN, Decided, Item, ItemAnswer, Tell, said_again
 from dpbandits.service.rows import ANSWERED, DECIDED, HANDED_OUT, WRITTEN, Rows, released_rows
@@ -83,7 +84,11 @@ class Embedded(Commits[Job]):
         return connection
 
     def _lost(self, error: Exception) -> Unavailable:
-        self.store.file.beside = None  # the log may be deleted with the last connection, and the next one makes another
+        if not isinstance(error, LostFileError):  # where the file is gone, SQLite leaves the log as it is
+            try:
+                self.store.file.forget_log()
+            except LostFileError as lost:
+                error = lost
         return super()._lost(error)
 
     def _reason(self, error: Exception) -> str:

@@ -144,6 +144,19 @@ class HeldFile:
         elif self._log_is_lost():
             raise self.refuse_all(NO_LOG)
 
+    def forget_log(self) -> None:
+        """A connection is about to be closed: with the last one the log may be deleted, and the next makes another.
+
+        A log that was lost before is refused: perhaps a new connection has failed because of it.
+        """
+        try:
+            lost = self.refused is None and self._log_is_lost()
+        except OSError:  # it cannot be looked at now
+            lost = False
+        if lost:
+            raise self.refuse_all(NO_LOG)
+        self.beside = None
+
     def _log_is_lost(self) -> bool:
         """Whether the file is the one that this server has opened, and its log, or the log's index, is not."""
         if self.path is None or self.beside is None:
@@ -228,7 +241,7 @@ class HeldFile:
     def _locked(self, how: int, *, wait: bool = True) -> int:
         """The descriptor of the lock, which this process holds until it closes it.
 
-        With ``wait``, a key command that has the lock for a moment is waited for; it holds the folder, too.
+        With ``wait``, a key command or a check that has the lock for a moment is waited for: it holds the folder, too.
         """
         assert self.path is not None
         if wait:
@@ -253,15 +266,19 @@ class HeldFile:
         return descriptor
 
     def unused(self) -> None:
-        """Refuse a SQLite file that another server uses, or beside which lies the log of another. No file is made."""
+        """Refuse a SQLite file that another server uses, or beside which lies the log of another. No file is made.
+
+        A start waits meanwhile, as it does for a key command.
+        """
         if self.path is None or not os.path.lexists(f"{self.path}.lock"):
             return
         self.refuse_odd()
-        descriptor = self._locked(0)
-        try:
-            refuse_log_of_another(self.name, self.path, descriptor)
-        finally:
-            os.close(descriptor)
+        with alone(self.path):
+            descriptor = self._locked(0, wait=False)
+            try:
+                refuse_log_of_another(self.name, self.path, descriptor)
+            finally:
+                os.close(descriptor)
 
     def _mark(self) -> bytes:
         """What the lock holds after a clean stop: which file it was, how large, and when it was last written."""

@@ -17,6 +17,7 @@ from dpbandits.service.keyring import Keyring
 from dpbandits.service.settings import ServerSettings
 from dpbandits.service.store import Database
 from dpbandits.service.tables import experiments
+from dpbandits.session.inputs import renamed
 
 __all__ = ["read_experiment", "read_experiments", "refuse_shared_files", "refuse_unkept"]
 
@@ -39,9 +40,12 @@ def refuse_shared_files(settings: ServerSettings, store: Database) -> None:
 
 def read_experiment(row: Any, settings: ServerSettings, keys: Keyring) -> Experiment:
     """An experiment as its row says."""
+    asked = Settings.model_validate_json(row["settings"])
+    if ":" not in asked.policy or asked.policy in settings.own_policies:  # nothing else may be imported
+        asked.options = renamed(asked.policy, asked.options)
     return Experiment(
         row["id"],
-        Settings.model_validate_json(row["settings"]),
+        asked,
         status=row["status"],
         revision=row["revision"],
         created=row["created"] / 1000,

@@ -17,9 +17,9 @@ from dpbandits.environments.scipy_arms import is_scipy
 from dpbandits.errors import InputError
 from dpbandits.exact import Exactly, rational
 from dpbandits.policies import lookup
-from dpbandits.policies.policy import Policy
+from dpbandits.policies.policy import Policy, Traits
 
-__all__ = ["epsilon_of_response", "made_of", "names_of", "pairs_of", "plain_name"]
+__all__ = ["epsilon_of_response", "made_of", "names_of", "pairs_of", "plain_name", "renamed"]
 
 
 def made_of(
@@ -89,6 +89,17 @@ def pairs_of(log: Any) -> Iterable[tuple[Any, Any]]:
         return [(arm, told) for arm, told in (log.items() if isinstance(log, Mapping) else log)]
     except (TypeError, ValueError):
         raise InputError("log", "must be a file, a data frame, or pairs of an arm and its reward or response") from None
+
+
+def renamed(policy: str | lookup.Factory, saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Saved settings of a policy, by the names that its options have now.
+
+    >>> renamed("dp-se", {"arms": 2, "scale": 0.01})
+    {'arms': 2, 'epoch_factor': 0.01}
+    """
+    declared = getattr(lookup.find(policy), "traits", None)  # a function that is not published declares nothing
+    names = declared.renamed if isinstance(declared, Traits) else {}
+    return {names.get(name, name): value for name, value in saved.items()}
 
 
 def epsilon_of_response(policy: Policy, epsilon: Fraction | None) -> Fraction | None:

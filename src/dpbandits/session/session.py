@@ -20,7 +20,7 @@ from dpbandits.policies.policy import Policy
 from dpbandits.session.answers import Decision, SessionDevice, number_of
 from dpbandits.session.chance import SessionChance, probabilities
 from dpbandits.session.facts import SessionFacts
-from dpbandits.session.inputs import epsilon_of_response, made_of, plain_name
+from dpbandits.session.inputs import epsilon_of_response, made_of, plain_name, renamed
 from dpbandits.session.saved import FORMAT, SECRET, SECRET_STATE, checksum, read_saved, stint_of
 from dpbandits.session.shown import lines
 from dpbandits.session.sources import SIMULATED, sources
@@ -282,7 +282,8 @@ class Session(SessionFacts):
         """The session that was frozen; ``policy`` is the function that makes it, where its name cannot be imported."""
         record = read_saved(text)
         simulated = record["noise"] == SIMULATED
-        made = lookup.find(policy or record["policy"])(**record["settings"])
+        factory = lookup.find(policy or record["policy"])
+        made = factory(**renamed(factory, record["settings"]))
         session = cls(
             made,
             arms=dict.fromkeys(map(plain_name, record["arms"])),
