@@ -31,7 +31,7 @@ def test_a_simulation_says_where_no_disaster_is_possible() -> None:
     """Two arms that can hardly be told apart: every run loses about half of what it can lose."""
     trace = dp.simulate("ldp-imed-b", arms=[0.036, 0.03], epsilon=1, horizon=1000, runs=10, seed=0)
     assert trace.tail.worst == pytest.approx(6.0)
-    assert "no run can lose more than 6, which is less than 10 times the median" in str(trace.tail)
+    assert "no run can lose 10 times the median" in str(trace.tail)
     assert trace.to_json()["final"]["tail"]["disaster_possible"] is False
     assert dp.simulate("imed", arms=[0.9, 0.1], horizon=10_000, runs=10, seed=0).tail.may_fail
 

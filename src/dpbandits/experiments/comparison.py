@@ -216,7 +216,7 @@ def compare(
     >>> compare(["ucb1", "adap-ucb"], arms={"red": 0.9, "green": 0.6}, horizon=1000, epsilon=1, runs=5)
     policy           mean regret  95 % quantile  largest regret  disasters  best arm                    privacy
     ucb1             20.6 ± 2.1   26.7           28.2            0 %        red, played most in 5 of 5  not private
-    adap-ucb, ε = 1  76.8         76.8           76.8            0 %        red, played most in 5 of 5  central, ...
+    adap-ucb, ε = 1  76.8         76.8           76.8            –          red, played most in 5 of 5  central, ...
     """
     if isinstance(what, PathLike) or (isinstance(what, str) and "arms" not in given):
         if given:
