@@ -94,6 +94,27 @@ def test_evidence_keeps_its_digits_where_bits_are_hardly_attenuated_and_the_larg
         assert abs(curator.evidence(0, low, high) - exact) < EVIDENCE_MARGIN / 10
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_largest_mean_next_to_1_is_so_exact_that_the_evidence_of_its_rivals_is(seed: int) -> None:
+    """Bits of weak levels allow a series that reaches far, but the evidence of a rival magnifies the mean's error."""
+    rng, curator = np.random.default_rng(seed), in_plain_python(BinnedBernoulli.start(2))
+    kept: Any = curator
+    for level in (0.4, 0.8, 1.2, 1.8, 40.0):
+        ones = float(round(4000 * attenuate(0.6, attenuation(level))))
+        kept.take(1, ones, 4000 - ones, attenuation(level))
+    kept.settle(1)
+    for number in range(1500):
+        level = (0.4, 0.8, 1.2, 1.8)[rng.integers(4)]
+        kept.add(0, float(rng.random() < attenuate(0.999, attenuation(level))), level, rng)
+        if number < 150 or kept.near.changes[0] == 0 or number % 7:
+            continue
+        top = kept.mean(0)
+        with mp.workdps(40):
+            exact = float(least_point(bits_of(kept, 0), top))
+        off = kept.evidence(1, kept.mean(1), top) - kept.evidence(1, kept.mean(1), exact)
+        assert abs(off) < 3.0 * EVIDENCE_MARGIN
+
+
 @pytest.mark.parametrize("point", [1e-6, 0.03, 0.4, 0.5, 0.6, 0.97, 1.0 - 1e-6])
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 1.0])
 @pytest.mark.parametrize("slope", [0.001, 0.5, 1.0])

@@ -119,3 +119,12 @@ def test_the_weighted_mean_is_covered() -> None:
     for u in (0.5, 1.0, 2.0, 4.0):
         share, most = (2 * total * np.maximum(mean - 0.8, 0) ** 2 >= u).mean(), math.exp(-u)
         assert share <= most + 5 * math.sqrt(most / 4000)
+
+
+@pytest.mark.parametrize("level", [5e-324, 1e-300, 1e-162, 1e-150, 1e-10])
+def test_a_response_at_a_tiny_level_tells_nothing_and_is_no_error(level: float) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("heldp-weighted-b", "heldp-weighted-l", "heldp-glr-b"):
+        curator: Any = lookup.sample(name, arms=2).fresh().curator
+        curator.add(0, 1.0, level, rng)
+        assert 0.0 <= curator.weights[0] < 1e-19

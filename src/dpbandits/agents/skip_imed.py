@@ -285,7 +285,7 @@ class SkippingLikelihood(IMEDInStints, KeptOfIMED):
     def rounding(self, arm: int) -> float:
         """More than the error of this arm's index, so that only indices that nearly agree may change places.
 
-        The error is larger where the largest mean is next to 1, because 1 minus it has few digits.
+        The error is larger where the largest mean is next to 1, where a small error of that mean counts for more.
         """
         return EVIDENCE_MARGIN + 1e-15 * self.counts[arm]
 

@@ -140,7 +140,8 @@ class Expansion(NamedTuple):
         the last one where q^4/m^3 <= 1e-14. Where the series is right m is at least 5e-10, so |q| < 0.07 m there.
 
         At a distance x from the point the slope leaves out at most A_8 |x|^8 (1/r) / (1 - |x|/r), by the argument
-        above, which moves the mean by at most 2 A_8 x^8 / (b r).
+        above, which moves the mean by at most 2 A_8 x^8 / (b r). Less is allowed where the point is next to 0 or 1,
+        because the slope of a rival's evidence against a largest mean t is up to n / (1 - t).
         """
         mean, a1, a2, a3, a4 = self.means[arm], self.a1[arm], self.a2[arm], self.a3[arm], self.a4[arm]
         a5, a6, a7, a8 = self.a5[arm], self.a6[arm], self.a7[arm], self.a8[arm]
@@ -164,6 +165,6 @@ class Expansion(NamedTuple):
             if square * square <= 1e-14 * m * m * m:
                 self.means[arm] = mean
                 y = x * x
-                left_out = 2.0 * a8 * y * y * y * y
-                return left_out <= MEAN_TOLERANCE * bend * room and self.reaches(arm, x)
+                left_out, narrow = 2.0 * a8 * y * y * y * y, min(room, point, 1.0 - point)
+                return left_out <= MEAN_TOLERANCE * bend * narrow and self.reaches(arm, x)
         return False

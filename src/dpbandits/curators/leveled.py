@@ -396,7 +396,7 @@ class WeightedLaplace(WeightedMean, LaplaceAtLevels, WeightedLaplaceFields):
         return cls(False, *np.zeros((2, arms)))
 
     def add(self, arm: int, response: float, level: float, rng: Rng) -> None:
-        if level > 0.0:
+        if level > 1e-150:  # below, the weight is less than 1e-300
             weight = 1.0 / (1.0 + 8.0 / (level * level))
             self.sums[arm] += weight * response
             self.weights[arm] += weight
