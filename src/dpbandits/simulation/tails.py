@@ -53,8 +53,10 @@ class Tail(NamedTuple):
         if self.high is not None:
             interval = f"95 % interval {amount(self.low)} to {amount(self.high)}"
         lost = f"{share_of(self.disasters)} of the runs lost more than {DISASTER:g} times the median"
-        if not self.may_fail:
-            lost = f"no run can lose {DISASTER:g} times the median"
+        if self.median <= 0.0:
+            lost = "half of the runs lose nothing"
+        elif not self.may_fail:
+            lost = f"no run can lose more than {DISASTER:g} times the median"
         return f"{100 * SHARE:g} % of the runs lose at most {amount(self.quantile)} ({interval}); {lost}"
 
 
@@ -83,7 +85,7 @@ def tail_of(values: Floats, worst: float = math.inf) -> Tail:
     >>> str(tail_of(np.array([1.0] * 19 + [50.0])))
     '95 % of the runs lose at most 3.45 (95 % interval 1 or more); 5 % of the runs lost ...'
     >>> str(tail_of(np.array([50.0] * 20), worst=400.0))
-    '95 % of the runs lose ...; no run can lose 10 times the median'
+    '95 % of the runs lose ...; no run can lose more than 10 times the median'
     """
     from scipy.special import bdtrik
 
