@@ -1,6 +1,6 @@
 """What late responses cost each family of policies: writes the tables of docs/concepts/live.md.
 
-``python benchmarks/delays.py docs/concepts/live.md`` takes about a quarter of an hour on two cores.
+``python benchmarks/delays.py docs/concepts/live.md`` takes some minutes on two cores.
 """
 
 from __future__ import annotations
